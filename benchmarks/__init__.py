@@ -1,1 +1,1 @@
-"""Measuring the real service: `python -m benchmarks --help`."""
+"""Benchmarks of the real service: `python -m benchmarks --help`."""

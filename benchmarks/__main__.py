@@ -13,7 +13,7 @@ from benchmarks.tables import console
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser(__doc__)
     options = parser.parse_args(arguments)
-    # Ended in the middle, what was started is still stopped: the default would leave a whole instance behind.
+    # If terminated, still stop what was started: by default a whole instance would be left running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for file in getattr(options, "files", []):
         if not file.is_file():

@@ -1,5 +1,4 @@
-"""What other callers notice when one misuses the service: slow connections, documents built to cost much, guesses
-at a password."""
+"""Effect of abuse on other callers: slow connections, expensive documents, and password guessing."""
 
 import contextlib
 import http.client
@@ -26,13 +25,13 @@ IDLE: Final = 40
 DRIPPING: Final = 17
 BOMBERS: Final = 2
 HEALTH_P99_MS: Final = 500.0
-GROWTH: Final = 2.0  # of the others' p95, at most
-ROUNDS: Final = 3  # with and without by turns: the machine has other work too, and hours of its own
+GROWTH: Final = 2.0  # maximum growth of the other callers' p95
+ROUNDS: Final = 3  # alternately with and without abuse, because the machine's load varies
 ROWS: Final = 300
 
 
 def run(running: Instance, *, seconds: float, say: Callable[[str], object]) -> dict[str, Any]:
-    """is_good: every limit was kept.  seconds: of each kind of misuse, and as long without it."""
+    """Figures of each kind of abuse.  seconds: of each kind, and as long without it.  is_good: every limit was met."""
     say("slow connections")
     slow = _slow_connections(running, seconds=seconds)
     say("documents")
@@ -53,7 +52,7 @@ def run(running: Instance, *, seconds: float, say: Callable[[str], object]) -> d
 
 
 def _slow_connections(running: Instance, *, seconds: float) -> dict[str, Any]:
-    """``/health`` over new connections, while IDLE others say nothing and DRIPPING send a request a byte a second."""
+    """Latency of ``/health`` on new connections, with IDLE silent ones and DRIPPING that send a byte a second."""
     quiet = _health(running, seconds)
     with _held_open(running) as opened:
         slow = _health(running, seconds)
@@ -71,7 +70,7 @@ def _slow_connections(running: Instance, *, seconds: float) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _held_open(running: Instance) -> Iterator[Callable[[], int]]:
-    """Slow connections, each opened again as soon as it is closed; how often that was."""
+    """Keep slow connections open, reopening those that the server closes; yields a counter of reopenings."""
     address = urlsplit(running.url)
     place = (address.hostname or "", address.port or 80)
     begun = [
@@ -110,7 +109,7 @@ def _held_open(running: Instance) -> Iterator[Callable[[], int]]:
 
 
 def _is_open(connection: socket.socket) -> bool:
-    """Has the server neither answered nor closed?"""
+    """Whether the server has neither answered nor closed the connection."""
     try:
         connection.recv(1, socket.MSG_PEEK)
     except BlockingIOError:
@@ -119,7 +118,7 @@ def _is_open(connection: socket.socket) -> bool:
 
 
 def _health(running: Instance, seconds: float) -> list[float]:
-    """Milliseconds of each answer; one that does not come within ten seconds counts as such."""
+    """Latencies in milliseconds; a request without response within ten seconds counts with that time."""
     address = urlsplit(running.url)
     times, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
@@ -139,7 +138,7 @@ def _health(running: Instance, seconds: float) -> list[float]:
 
 
 def _documents(running: Instance, *, seconds: float) -> dict[str, Any]:
-    """Queries and adds of one caller, while BOMBERS send documents that are built to cost much, one after the other."""
+    """Latency of one caller's queries and adds, while BOMBERS upload expensive documents without pause."""
     texts = list(itertools.islice(sentences(), ROWS))
     with closing(Caller(running)) as caller:
         for start in range(0, ROWS, 50):
@@ -178,7 +177,7 @@ def _ask(running: Instance, times: dict[str, list[float]], seconds: float) -> No
 
 @contextlib.contextmanager
 def _bombs(running: Instance, answers: Counter[int]) -> Iterator[None]:
-    """answers: how many of each status the bombs were answered with."""
+    """Upload expensive documents in the background.  answers: number of responses by status."""
     address = urlsplit(running.url)
     bombs = [_form(name, content) for name, content in _bomb_files().items()]
     done, counting = threading.Event(), threading.Lock()
@@ -207,7 +206,7 @@ def _bombs(running: Instance, answers: Counter[int]) -> Iterator[None]:
 
 
 def _bomb_files() -> dict[str, bytes]:
-    """Small or middling files that cost as much as a file may: elements in elements, attributes, a very wide cell."""
+    """Small or medium files at the limit of parsing cost: nested elements, attributes, a very wide cell."""
     return {
         "nested.html": b"<div>" * 400_000,
         "attributes.html": b"<p " + b"".join(b"a%d " % number for number in range(400_000)) + b">",
@@ -235,5 +234,5 @@ def _form(name: str, content: bytes) -> tuple[bytes, str]:
 
 
 def _percentile(times: list[float], percent: int) -> float:
-    """The smallest time that so many per cent do not exceed."""
+    """The nearest-rank percentile."""
     return sorted(times)[max(0, -(-len(times) * percent // 100) - 1)]

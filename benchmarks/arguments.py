@@ -1,4 +1,4 @@
-"""The arguments of `python -m benchmarks`: a sub-command for each benchmark, and what it runs."""
+"""Command line of `python -m benchmarks`: a sub-command for each benchmark, with the function it runs."""
 
 import argparse
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks import subcommands
 from benchmarks.instance import Instance, instance
 
-# For what no model's vectors matter to: 50,000 texts would take one half an hour.
+# For benchmarks whose results do not depend on the model: embedding 50,000 texts takes half an hour.
 WITHOUT_MODEL = {
     "EMBEDDER_BACKEND": "apps.adapters.embedders.fake.FakeEmbedder",
     "EMBEDDER_OPTIONS": "{}",
@@ -16,7 +16,7 @@ WITHOUT_MODEL = {
 
 
 def build_parser(description: str | None) -> argparse.ArgumentParser:
-    """The parser, which puts what is to be run into ``run``."""
+    """The parser, which stores the function to call in ``run``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=description)
     verbs = parser.add_subparsers(dest="verb", required=True)
 
@@ -192,7 +192,7 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
 def _in_instance(
     run: Callable[[Instance, argparse.Namespace], object], **settings: str
 ) -> Callable[[argparse.Namespace], object]:
-    """Run it on a fresh instance with these settings."""
+    """Run the benchmark on a fresh instance with these settings."""
 
     def running(options: argparse.Namespace) -> object:
         with instance(**settings) as one:

@@ -1,4 +1,4 @@
-"""A user at a browser, as far as pages without scripts need one: cookies, forms, a password, an authenticator."""
+"""A browser without scripts for a signed-in user: cookies, forms, password and authenticator."""
 
 import base64
 import hmac
@@ -12,21 +12,21 @@ import httpx
 
 SIGN_IN: Final = "/app/sign-in"
 STEP_UP: Final = "/app/step-up"
-_PERIOD: Final = 30  # seconds of a code
+_PERIOD: Final = 30  # seconds per TOTP code
 _SEED: Final = re.compile(r'<code class="seed">([A-Z2-7 ]+)</code>')
 
 
 class SignInFailed(RuntimeError):
-    """The server did not let this person in, or did not believe who they are."""
+    """The server refused the sign-in or a second factor."""
 
 
 class Browser:
-    """http: to ask with directly.  seed: of the authenticator, once there is one."""
+    """http: client for direct requests.  seed: TOTP secret of the authenticator, once enrolled."""
 
     def __init__(self, url: str, *, seed: str = "") -> None:
         self.http = httpx.Client(base_url=url, timeout=120, trust_env=False)
         self.seed = seed
-        self._shown = 0  # the period of the code that was shown last: each works once
+        self._shown = 0  # period of the last code used: each code works once
 
     def __enter__(self) -> Self:
         return self
@@ -35,13 +35,15 @@ class Browser:
         self.http.close()
 
     def post(self, path: str, data: dict[str, Any] | None = None) -> httpx.Response:
-        """As a form of the page of that address would; no redirect is followed."""
+        """Submit a form to this address; redirects are not followed."""
         token = self.http.cookies.get("csrftoken") or ""
         return self.http.post(path, data={"csrfmiddlewaretoken": token} | (data or {}))
 
     def sign_in(self, email: str, password: str, enrolment_code: str = "") -> None:
-        """With the authenticator's code, where there is one; else one is enrolled with the code that the account came
-        with.  Raises SignInFailed."""
+        """Sign in with password and TOTP code, enrolling an authenticator first if there is none.
+
+        enrolment_code: issued with the account.  Raises SignInFailed.
+        """
         self.http.get(SIGN_IN)
         self._expect(self.post(SIGN_IN, {"login": email, "password": password}), 302)
         if self.seed:
@@ -51,12 +53,12 @@ class Browser:
             self._enrol(password, enrolment_code)
 
     def step_up(self) -> None:
-        """Confirm with a code.  Raises SignInFailed."""
+        """Reauthenticate with a TOTP code.  Raises SignInFailed."""
         self.http.get(STEP_UP)
         self._expect(self.post(STEP_UP, {"code": self.code(), "next": "/app/"}), 302)
 
     def get(self, path: str) -> httpx.Response:
-        """Confirmed first where the page asks for that."""
+        """GET a page, reauthenticating first if it asks for that."""
         answer = self.http.get(path)
         if asks_for_step_up(answer):
             self.step_up()
@@ -64,7 +66,7 @@ class Browser:
         return answer
 
     def code(self) -> str:
-        """One that was not shown yet.  Waits for it if need be: the server takes those of one period ahead."""
+        """An unused TOTP code.  Waits if needed: the server accepts codes of up to one period ahead."""
         period = max(self._shown + 1, int(time.time()) // _PERIOD)
         time.sleep(max(0.0, (period - 1) * _PERIOD - time.time()))
         self._shown = period

@@ -1,4 +1,4 @@
-"""How often each rule of extraction is right on labelled turns: a table, the rules that err most first."""
+"""Precision of each extraction rule on labelled turns, as a table with the worst rules first."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def report(labels: Iterable[dict[str, Any]], predictions: Iterable[dict[str, Any]]) -> str:
-    """labels, predictions: the records of the labels file and what was predicted for them; scripts are left out."""
+    """labels, predictions: records of the labels file, and predictions for them; scripts are skipped."""
     expected = {record["id"]: record for record in labels if "turn" in record}
     right: Counter[str] = Counter()
     fired: Counter[str] = Counter()
@@ -23,9 +23,10 @@ def report(labels: Iterable[dict[str, Any]], predictions: Iterable[dict[str, Any
 
 
 def _is_right(outcome: dict[str, Any], record: dict[str, Any]) -> bool:
-    """Kept: it holds what some expected memory must hold, and has its type. Refused: such a refusal was expected.
+    """Whether an outcome is right.
 
-    A refusal beside a fact needs no label, except that it is wrong where everything of the turn was to be kept.
+    A kept part must contain what some expected memory must contain, and have its type. A refusal must be among the
+    expected ones. A refusal beside a kept part needs no label, but is wrong if the whole turn was to be kept.
     """
     wanted = record["expected"]["outcomes"]
     if outcome["decision"] == "created":
@@ -47,6 +48,6 @@ def _allowed(want: dict[str, Any], field: str, value: str | None) -> bool:
 
 
 def _holds(text: str, spec: str) -> bool:
-    """ "a|b": either; "*": any letters."""
+    """Whether text contains the words of spec. "a|b": either; "*": any letters."""
     options = [r"\w*".join(map(re.escape, option.split("*"))) for option in spec.casefold().split("|")]
     return re.search(rf"(?<!\w)(?:{'|'.join(options)})(?!\w)", text.casefold()) is not None

@@ -1,6 +1,6 @@
-"""Whatever is said beside something that changes is found afterwards: two facts in one turn, one of them changes.
+"""Whether a fact is still found after another fact of the same turn has changed.
 
-Each fact stands beside each other one, both in one sentence; then the first changes, and the second is asked for.
+Each pair of facts is stated in one sentence; then the first fact changes, and the second is asked for.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ FIRST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """said: a clause.  word: of it, by which it is known again.  changed: what ends it.  question: about it."""
+    """said: a clause.  word: identifies it in a result.  changed: a statement that ends it.  question: asks for it."""
 
     said: str
     word: str
@@ -131,12 +131,12 @@ FACTS: Final = tuple(
 
 
 def pairs(limit: int) -> Iterator[tuple[Fact, Fact]]:
-    """(what changes, what stands beside it), each pair in both orders."""
+    """(changing fact, unchanged fact), each pair in both orders."""
     yield from list(permutations(FACTS, 2))[:limit]
 
 
 def run(scope: Scope, *, limit: int, now: datetime, say: Callable[[str], object]) -> dict[str, Any]:
-    """scope: of the tenant, without spaces."""
+    """Figures of all pairs.  scope: of the tenant, without spaces."""
     lost: list[str] = []
     stale = count = 0
     for count, (changing, beside) in enumerate(pairs(limit), 1):
@@ -163,11 +163,11 @@ def _tell(scope: Scope, text: str, *, now: datetime) -> None:
     remember(scope, [Proposal(text=Plaintext(text))], now=now)
     with tenant_transaction(scope):
         ids = list(Memory.objects.within(scope).values_list("pk", flat=True))
-    embed_the_rest(scope, ids, now=now)  # the worker embeds again what lost a part
+    embed_the_rest(scope, ids, now=now)  # as the worker does for memories that lost a part
 
 
 def _is_found(scope: Scope, fact: Fact, *, now: datetime, sentence: str = "") -> bool:
-    """Whether one of the first hits says it.  sentence: only of a memory that began as this one."""
+    """Whether one of the first hits states the fact.  sentence: count only memories that began as this one."""
     hits = recall(scope, Plaintext(fact.question), limit=FIRST, now=now).hits
     return any(
         fact.word in hit.memory.text.reveal() and sentence.lower() in hit.memory.said.reveal().lower() for hit in hits

@@ -1,7 +1,7 @@
-"""What every column of both databases holds at rest: sealed, keyed or plain.  The table of docs/security.md.
+"""How every column of both databases is protected at rest: sealed, keyed or plain.  The table of docs/security.md.
 
-``tests/architecture/test_columns.py`` holds it against the catalogue of the real databases: a new column is in neither
-list until a developer has decided.
+``tests/architecture/test_columns.py`` compares it with the catalogues of real databases: a new column fails the test
+until a developer has classified it.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names with a blank between.
+    """Column names, separated by blanks.
 
-    sealed: ciphertext, or a key wrapped by the key provider.  keyed: a keyed hash or rotation, or a slow hash: equality
-    or geometry shows, content does not.  plain: as it is.
+    sealed: ciphertext, or a key wrapped by the key provider.  keyed: a keyed hash, a rotation, or a slow password hash,
+    which reveals equality or geometry but not content.  plain: stored unencrypted.
     """
 
     sealed: str = ""
@@ -259,7 +259,7 @@ MAIN: dict[str, Columns] = {
     "accounts_spentrefresh": Columns(keyed="digest", plain="id created_at session_id"),
     "account_emailaddress": Columns(plain="id user_id email verified primary"),
     "account_emailconfirmation": Columns(plain="id email_address_id created sent key"),
-    # Seeds of authenticators and of recovery codes are sealed inside the JSON; passkeys are public keys.
+    # Secrets of authenticators and recovery codes are sealed inside the JSON; passkeys are public keys.
     "mfa_authenticator": Columns(plain="id user_id type data created_at last_used_at"),
     "auth_group": Columns(plain="id name"),
     "auth_group_permissions": Columns(plain="id group_id permission_id"),
@@ -294,7 +294,7 @@ KEYRING: dict[str, Columns] = {
 
 
 def unlike(tables: dict[str, Columns], catalogue: dict[str, list[str]]) -> list[str]:
-    """What the catalogue (table to columns) has that was not decided, what was decided twice, and what is gone."""
+    """Differences to the catalogue (table to columns): unclassified, duplicate and missing columns."""
     found = [f"{name}: no such table" for name in sorted(set(tables) - set(catalogue))]
     for name, columns in sorted(catalogue.items()):
         decided = tables.get(name, Columns())
@@ -306,7 +306,7 @@ def unlike(tables: dict[str, Columns], catalogue: dict[str, list[str]]) -> list[
 
 
 def markdown() -> str:
-    """The table, as it is in the documentation."""
+    """The table of the documentation, in Markdown."""
     lines = ["| table | sealed | keyed | plain |", "|---|---|---|---|"]
     for place, tables in (("", MAIN), ("keyring: ", KEYRING)):
         for name, columns in tables.items():

@@ -1,7 +1,7 @@
-"""Write the predictions of the reader, rules and classifier, for a file of extraction labels.
+"""Write the predictions of the extraction pipeline, rules and classifier, for a file of labels.
 
 python -m benchmarks extraction LABELS.jsonl --out OUT.jsonl [--by-rule] [--rules-alone]
-Reads the turns only, never the expected outcomes. A small slot machine in memory replaces the database.
+Reads the turns only, never the expected outcomes.  An in-memory model of memories replaces the database.
 """
 
 import json
@@ -30,7 +30,7 @@ from text.marking import marked, places
 
 @dataclass(frozen=True)
 class Gate:
-    """What weighs sentences; nothing where the rules alone are to."""
+    """The classifier with its thresholds; without a classifier only the rules apply."""
 
     classifier: Classifier | None = None
     thresholds: Thresholds = Thresholds(keep=0.1, forbidden=0.9)  # noqa: RUF009  frozen, and the settings' own
@@ -40,7 +40,7 @@ class Gate:
 
 @dataclass
 class Row:
-    """ended: words that hold no longer, of a text of several claims.  is_outdated: it may hold no longer."""
+    """A stored memory.  ended: spans that no longer hold.  is_outdated: it may no longer hold."""
 
     text: str
     finding: Finding
@@ -54,21 +54,21 @@ class Row:
         return marked(self.text, self.ended)
 
     def claims_in(self, words: Sequence[tuple[int, int]]) -> int:
-        """How many of its claims have a word among these."""
+        """Number of its claims that overlap these spans."""
         at = self.finding.start
         return sum(
             any(part.start - at < end and part.end - at > start for start, end in words) for part in self.finding.parts
         )
 
     def end_parts(self, key: str, *, now: str | None = None, only: str | None = None) -> None:
-        """now: the value that holds now.  only: the one that is over, if not any."""
+        """End the claims with this key.  now: the new value, which does not end.  only: end just this value."""
         for part in self.finding.parts:
             if part.key == key and part.value != now and only in (None, part.value):
                 self.ended.append((part.start - self.finding.start, part.end - self.finding.start))
 
 
 class Slots:
-    """What is current and what was replaced, for one user."""
+    """Current and replaced memories of one user."""
 
     def __init__(self, gate: Gate) -> None:
         self.rows: list[Row] = []
@@ -111,7 +111,7 @@ class Slots:
     def _changes(
         self, text: str, worth: float, vector: NDArray[np.float32] | None
     ) -> Iterator[tuple[Row, StatementChange]]:
-        """What it does to the nearest that are current."""
+        """Changes that a new statement makes to the most similar current memories."""
         if self._gate.classifier is None or vector is None or not may_change(text):
             return
         rows = [(row, row.vector) for row in self.rows if row.current and row.vector is not None]
@@ -141,7 +141,7 @@ def _claims(finding: Finding) -> list[tuple[str, str | None]]:
 
 
 def _same_words(old: str, new: str) -> bool:
-    """Every content word of the new statement was in the old one, dates included."""
+    """Whether the old statement contains every content word of the new one, dates included."""
     said, again = (set(v.replace("|", "_").split("_")) for v in (old, new))
     return len(again) >= 2 and again <= said
 
@@ -198,7 +198,7 @@ def predict(record: dict[str, Any], gate: Gate) -> dict[str, Any]:
 
 
 def predict_and_identify(record: dict[str, Any], gate: Gate) -> None:
-    """As ``predict``, and reads who and what they are about, of which the labels know nothing."""
+    """``predict``, and entity recognition, for which there are no labels."""
     turns = record.get("turns") or [*(record.get("before") or []), record["turn"]]
     slots = Slots(gate)
     for turn in turns:
@@ -210,7 +210,7 @@ def predict_and_identify(record: dict[str, Any], gate: Gate) -> None:
 
 
 def _seconds(records: list[dict[str, Any]], read: Callable[[dict[str, Any]], object]) -> float:
-    """Of this process's time.  Of several the least: the first fills the caches, and others use the machine too."""
+    """CPU seconds of this process to read the records once."""
     started = time.process_time()
     for record in records:
         read(record)
@@ -218,9 +218,9 @@ def _seconds(records: list[dict[str, Any]], read: Callable[[dict[str, Any]], obj
 
 
 def run(labels_path: str, out_path: str, *, by_rule: bool = False, rules_alone: bool = False) -> None:
-    """Predictions for every record of the labels file, one JSON object per line.
+    """Write one prediction per record of the labels file, as JSON lines.
 
-    by_rule: print how often each rule was right as well; this alone looks at the expected outcomes.
+    by_rule: also print the precision of each rule; only this uses the expected outcomes.
     """
     records: list[dict[str, Any]] = [
         json.loads(line) for line in Path(labels_path).read_text(encoding="utf-8").splitlines() if line.strip()

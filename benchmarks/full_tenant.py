@@ -1,7 +1,7 @@
-"""A tenant in which everything there is a page of has been used for a long time: for ``benchmarks.pages``.
+"""Fills a tenant with data for every page, as after long use, for ``benchmarks.pages``.
 
-What a page opens is made by the services that make it; what is there by the hundred thousand is written in bulk, in the
-shape in which a service leaves it.
+Objects that a page opens are created by services.  Rows in the hundred thousands are inserted in bulk, with the columns
+that a service would write.
 """
 
 import itertools
@@ -51,14 +51,14 @@ from benchmarks.people import Person, create_operator, create_person
 from benchmarks.population import crowd, fill
 from memsync.demo.conversation import conversation
 
-READER: Final = "reader"  # the end user whose memories open
+READER: Final = "reader"  # end user whose memories pages can decrypt
 PEOPLE, PROJECTS, KEYS, MEMBERS, ENDPOINTS = 40, 12, 60, 20, 3
 WAITING, DECIDED, DELIVERIES, ERASURES, EXPORTS, REQUESTS = 200, 20_000, 50_000, 40, 4, 60
 AUDIT_BATCH: Final = 1_000
-NO_RECEIVER: Final = "https://hooks.example/memsync"  # no receiver: what is sent there has ended before it is looked at
+NO_RECEIVER: Final = "https://hooks.example/memsync"  # no receiver: deliveries end before an attempt
 LANGUAGES: Final = ("Dutch", "Basque", "Welsh", "Latin", "Maltese", "Faroese", "Sardinian", "Breton")
 
-# Of rows that only take room: ages, types, sources, projects and standings as they are after three months.
+# Columns of filler rows: ages, types, sources, projects and states as after three months.
 _VARIED: Final = {
     "created_at": "made_at",
     "updated_at": "made_at",
@@ -74,7 +74,7 @@ _VARIED: Final = {
     "deletion_method": "case when lot between 0.08 and 0.1 then 'user_request' else '' end",
 }
 
-# What each of them left when it was made, and a third as much that was refused.
+# Candidates: one per memory, and a third as many that were refused.
 _CANDIDATES: Final = """
 insert into ingest_candidate (tenant_id, space_id, decision, reason, type, memory_id, digest, created_at)
 select tenant_id, space_id, decision, reason, memory.type, case when decision = 'created' then memory.id end,
@@ -90,7 +90,7 @@ select tenant_id, id, space_id, created_txid, 'created', 'api_key:1', '{}', crea
 from memories_memory where tenant_id = %s and id not in (
     select memory_id from memories_memorytransition where tenant_id = %s) order by id
 """
-# The database numbers and chains them itself, as they are committed.
+# The database numbers and chains the events on commit.
 _AUDIT: Final = """
 insert into audit_auditevent (tenant_id, created_at, actor, action, target, outcome, reason, request_id, count, network,
     code_version, prev_hash, hash)
@@ -100,7 +100,7 @@ select %(tenant)s, now() - interval '60 days' * (1 - (%(at)s + number)::float / 
     'space:' || %(space)s, 'ok', '', '', 1, '', '0', '', ''
 from generate_series(1, %(rows)s) number
 """
-# As the service leaves a candidate that was decided, once that can no longer be undone.
+# A decided candidate, once the decision can no longer be undone.
 _DECIDED: Final = """
 insert into ingest_reviewitem (tenant_id, space_id, project_id, state, reason, type, confidence, extractor, digest,
     key_version, expires_at, decided_at, decided_by, outcome, created_at)
@@ -124,7 +124,7 @@ from (select number, now() - interval '20 days' * (1 - number::float / %(rows)s)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """ids: what an address of a page may name, by the name of its part; waiting_grant: one that is not approved yet."""
+    """ids: values for the parameters of page URLs, by name; waiting_grant: a grant that is not approved yet."""
 
     owner: Person
     operator: Person
@@ -134,7 +134,7 @@ class Filled:
 
 
 def fill_tenant(running: Instance, *, rows: int, readable: int, audit_rows: int, say: Callable[[str], None]) -> Filled:
-    """rows: memories of the tenant; readable: of them in the one space that pages of memories are asked of."""
+    """Fill the tenant.  rows: memories of the tenant; readable: those in the space whose memory pages are requested."""
     began, seconds = time.perf_counter(), {}
 
     def took(what: str) -> None:
@@ -186,7 +186,7 @@ def fill_tenant(running: Instance, *, rows: int, readable: int, audit_rows: int,
 
 
 def _first(running: Instance) -> Scope:
-    """The space that opens, with the first memory in it, which others are copied from."""
+    """The readable space, with its first memory, which the others copy."""
     caller = Caller(running, end_user=READER)
     caller.post("/memory/add", {"text": next(sentences()), "importance": 0.6, "source": "chat"})
     caller.close()
@@ -194,12 +194,12 @@ def _first(running: Instance) -> Scope:
 
 
 def _one_of(ids: Sequence[int]) -> str:
-    """SQL of one of them, or of none: half of what is remembered is of no project."""
+    """SQL that picks one of these ids, or null for half of the rows: they belong to no project."""
     return f"(array[{', '.join(map(str, ids))}]::bigint[])[1 + mod((lot * 99991)::int, {2 * len(ids)})]"
 
 
 def _name_owners(scope: Scope) -> None:
-    """End users for the spaces that were made in bulk."""
+    """Create end users for the spaces that were inserted in bulk."""
     with tenant_transaction(scope):
         known = EndUser.objects.within(scope).values("pk")
         spaces = list(Space.objects.within(scope).exclude(owner_id__in=known).values_list("pk", flat=True))
@@ -228,7 +228,7 @@ def _name_owners(scope: Scope) -> None:
 
 
 def _talk(there: Scope, *, now: datetime) -> list[Scope]:
-    """A conversation, with what follows from it: history, relations, people.  And others, who said little."""
+    """Add a conversation, with the history, relations and people it creates, and end users with few memories."""
     for turn in conversation():
         if turn.role == "user":
             proposal = Proposal(text=Plaintext(turn.text), source="chat", session_id=turn.session, occurred_at=turn.at)
@@ -250,7 +250,7 @@ def _audit(scope: Scope, rows: int) -> None:
 
 
 def _told(scope: Scope) -> int:
-    """A memory that has a history: one that took another's place."""
+    """A memory with history: one that replaced another."""
     with tenant_transaction(scope):
         replaced = Memory.objects.within(scope).exclude(superseded_by=None).order_by("-pk").first()
         assert replaced is not None, "the conversation tells of something that changed"
@@ -266,7 +266,7 @@ def _keys(scope: Scope, *, now: datetime) -> dict[str, int | str]:
 
 
 def _asked(there: Scope, people: Sequence[Scope], *, now: datetime) -> dict[str, int | str]:
-    """Requests to forget, and of persons about what is kept of them."""
+    """Create requests to forget, and privacy requests of persons."""
     with tenant_transaction(there):
         ids = list(Memory.objects.within(there).order_by("-pk").values_list("pk", flat=True)[:REQUESTS])
     for memory_id in ids:
@@ -305,7 +305,7 @@ def _keep_and_hold(scope: Scope, people: Sequence[Scope], *, now: datetime) -> N
     for number, one in enumerate(people[:10]):
         set_policy(scope, Level.SPACE, one.space.id, {"active_days": 88 - number}, now=now)
         held = hold(scope, Level.SPACE, one.space.id, case=f"case-{number}", now=now)
-        lift(scope, held.pk, now=now)  # or no page would say what erasing the tenant takes
+        lift(scope, held.pk, now=now)  # while the hold exists, no page shows what erasing the tenant would remove
 
 
 def _exports(scope: Scope, *, now: datetime) -> dict[str, int | str]:
@@ -342,7 +342,7 @@ def _webhooks(scope: Scope, *, now: datetime) -> dict[str, int | str]:
 def _glass(
     scope: Scope, there: Scope, people: Sequence[Scope], operator: Person, second: Person, *, now: datetime
 ) -> tuple[int, int]:
-    """A grant that is open, and one that waits."""
+    """Create an open break-glass grant, and one that waits for approval."""
     asking = replace(scope, principal=Principal(kind=breakglass.OPERATOR, id=operator.user.pk))
     approving = replace(scope, principal=Principal(kind=breakglass.OPERATOR, id=second.user.pk))
     said: dict[str, Any] = {"reason": "Answers are wrong since the import.", "ticket": "OPS-17", "now": now}
@@ -354,7 +354,7 @@ def _glass(
 
 
 def _quiet(*, seconds: float) -> None:
-    """Until nothing is left to be done in the background, but what is put off."""
+    """Wait until no background work is due."""
 
     def is_quiet() -> bool:
         with superuser() as cursor:

@@ -1,7 +1,7 @@
-"""A file of records comes in while the workers are killed: is each record there once, how fast, in how much memory?
+"""Import a file while workers are killed: whether each record is stored exactly once, throughput, and memory use.
 
-No record carries a reference.  Every tenth of the second half names an end user of its own, so that batches for one
-person and for several are both covered.
+No record has a client reference.  Every tenth record of the second half names an end user of its own, so that batches
+with one and with several end users are covered.
 """
 
 import json
@@ -101,7 +101,7 @@ def _send(client: httpx.Client, count: int) -> str:
 def _watch(
     client: httpx.Client, job: str, workers: Workers, *, kills: int, say: Say
 ) -> tuple[dict[str, Any], int, int]:
-    """The job when it is over, how often the workers were killed, and the most memory that one of them took."""
+    """(final state of the job, number of kills, peak memory of a worker in bytes)."""
     killed, most_memory, deadline = 0, 0, time.monotonic() + MOST_SECONDS
     while True:
         state: dict[str, Any] = client.get(f"/imports/{job}").json()
@@ -118,7 +118,7 @@ def _watch(
 
 
 def _wait_for_vectors(scope: Scope, workers: Workers, say: Say) -> int:
-    """Until nothing waits to be embedded; the most memory that a worker took."""
+    """Wait until no memory waits for its vector; returns the peak memory of a worker in bytes."""
     most_memory, deadline, said_at = 0, time.monotonic() + MOST_SECONDS, 0.0
     while waiting := OutboxEvent.objects.filter(tenant_id=scope.tenant_id, kind="embed").count():
         most_memory = max(most_memory, workers.most_memory())
@@ -132,7 +132,7 @@ def _wait_for_vectors(scope: Scope, workers: Workers, say: Say) -> int:
 
 
 def _found(scope: Scope) -> tuple[Counter[tuple[str, str]], int, int]:
-    """Every text that opens, but for summaries, by whose it is; how many vectors there are, and how many chunks."""
+    """(decrypted texts by owner, without summaries; number of vectors; number of remaining chunks)."""
     names = {_space_of(scope, name): name for name in (IMPORTER, *(f"customer{n}" for n in range(OTHERS)))}
     found: Counter[tuple[str, str]] = Counter()
     for space in list_spaces(scope):

@@ -1,4 +1,4 @@
-"""Adds, one at a time and many together, beside the bare writes of the same run; and eight who write to one slot."""
+"""Throughput of single and bulk adds, compared with bare writes in the same run, and eight writers of one slot."""
 
 import itertools
 import random
@@ -20,18 +20,18 @@ from benchmarks.instance import Instance
 from benchmarks.latency import Caller, ask_about, bare_write, measure, scope_of, sentences
 from benchmarks.workers import held_still
 
-BATCH: Final = 1_000  # of the bare writes, and of the pipeline's
-BULK: Final = 50  # the most that one request takes
+BATCH: Final = 1_000  # per transaction
+BULK: Final = 50  # the maximum per request
 WRITERS: Final = 8
 CITIES: Final = ("Lisbon", "Porto", "Ghent", "Utrecht", "Riga", "Turin", "Bergen", "Graz", "Lyon", "Cork")
 
 
 def run(running: Instance, *, rows: int, runs: int) -> dict[str, Any]:
-    """Milliseconds (p50, p95) of single adds, rows a second of many, their ratios, and whether the slot is right."""
+    """Figures: milliseconds (p50, p95) of single adds, rows a second in bulk, ratios, and whether the slot is right."""
     said = sentences()
     with closing(Caller(running)) as caller:
         add = measure(lambda _: caller.post("/memory/add", {"text": next(said), "importance": 0.6}), runs)
-        # Before the first statistics, foreign keys are checked by plans that were made for empty tables.
+        # Before the first ANALYZE, foreign key checks use plans made for empty tables.
         population.settle()
         scope = scope_of(running)
         embedder = get_embedder()
@@ -42,7 +42,7 @@ def run(running: Instance, *, rows: int, runs: int) -> dict[str, Any]:
             {"items": [{"text": text, "importance": 0.6} for text in itertools.islice(said, count)],
              "deduplicate": False},
         ))  # fmt: skip
-    with held_still(running):  # or the worker makes the vectors on the same cores
+    with held_still(running):  # otherwise the worker computes vectors on the same cores
         pipeline = _rate(rows, BATCH, lambda count: remember(
             scope, list(_proposals(said, count)), embeds_later=True, now=datetime.now(UTC)
         ))  # fmt: skip
@@ -70,7 +70,7 @@ def _proposals(said: Iterator[str], count: int) -> Iterator[Proposal]:
 
 
 def _typed(said: Iterator[str], count: int) -> Iterator[Proposal]:
-    """As an import of exported memories brings them: nothing is to be read by rules but whether policy lets it in."""
+    """Proposals as from an import of exported memories: rules only check them against policy."""
     kept = ImportedMemory(type="event", key=None, since=datetime.now(UTC))
     return (
         Proposal(text=Plaintext(text), source_kind="import", importance=0.6, kept=kept)
@@ -79,7 +79,7 @@ def _typed(said: Iterator[str], count: int) -> Iterator[Proposal]:
 
 
 def _rate(rows: int, batch: int, write: Callable[[int], object]) -> float:
-    write(batch)  # caches and statistics
+    write(batch)  # warm up caches and statistics
     began = time.perf_counter()
     for start in range(0, rows, batch):
         write(min(batch, rows - start))
@@ -87,7 +87,7 @@ def _rate(rows: int, batch: int, write: Callable[[int], object]) -> float:
 
 
 def _one_slot(running: Instance) -> dict[str, Any]:
-    """Eight say concurrently, again and again, where one person lives."""
+    """Eight writers concurrently and repeatedly state the home of one end user."""
 
     def write(number: int) -> None:
         with closing(Caller(running, end_user="mover")) as caller:

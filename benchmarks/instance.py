@@ -1,4 +1,4 @@
-"""An instance to measure: the one that runs, or a throw-away one that `memsync up` starts for the occasion."""
+"""The instance to measure: a running one, or a temporary one started with `memsync up`."""
 
 import json
 import os
@@ -20,8 +20,10 @@ from memsync.launcher.embedded.ports import free_port
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """url, key: to call it over HTTP in its development environment.  tenant: to call its services in this process.
-    pid: of what supervises its processes."""
+    """url, key: for HTTP calls in its development environment.  tenant: for service calls in this process.
+
+    pid: of its supervisor.
+    """
 
     url: str
     key: str
@@ -31,15 +33,15 @@ class Instance:
 
 @contextmanager
 def instance(**settings: str) -> Iterator[Instance]:
-    """A fresh instance in a temporary home, with Django in this process set up to share its databases and keys.
+    """A fresh instance in a temporary home; Django in this process uses the same databases and keys.
 
-    settings: for its environment and for this process's.  Stopped and removed at the end.  Raises RuntimeError when it
-    does not start.
+    settings: environment variables for the instance and this process.  The instance is stopped and removed at the end.
+    Raises RuntimeError if it does not start.
     """
-    # A busy machine may still be stopping it when the directory goes, which is no reason to lose what was measured.
+    # On a busy machine files may still be in use when the directory is removed; that must not discard the results.
     with tempfile.TemporaryDirectory(prefix="memsync-bench-", ignore_cleanup_errors=True) as home:
         environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-        settings = {"RECALL_CACHE_SECONDS": "0"} | settings  # what is measured is the search, not the keeping
+        settings = {"RECALL_CACHE_SECONDS": "0"} | settings  # measure searches, not the cache
         environment |= {"MEMSYNC_HOME": home, **settings}
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(free_port())]
         log = Path(home) / "up.log"
@@ -63,7 +65,7 @@ def instance(**settings: str) -> Iterator[Instance]:
 
 @contextmanager
 def superuser(*, autocommit: bool = False, alias: str = "default") -> Iterator[Cursor[Any]]:
-    """A cursor on one of the running instance's databases that no row-level security holds."""
+    """A superuser's cursor on one of the instance's databases, which bypasses row-level security."""
     from django.conf import settings
 
     home, main = Path(os.environ["MEMSYNC_HOME"]), settings.DATABASES[alias]

@@ -1,7 +1,7 @@
-"""What is left between tenants when every filter is gone: keyed words and rotated vectors.
+"""Isolation between tenants by cryptography alone, with every filter removed: keyed terms and rotated vectors.
 
-Many tenants remember the same sentences.  Then a caller asks as one of them, in statements without any condition on
-tenant or space, on a connection that row-level security does not hold.
+Many tenants store the same sentences.  Then a caller queries as one of them, without conditions on tenant or space, on
+a connection that bypasses row-level security.
 """
 
 import random
@@ -49,14 +49,14 @@ _WHERE = ("in Tallinn", "near the brewery", "on the roof", "at the harbour", "be
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """One end user of one tenant, and the cipher of their space."""
+    """An end user of one tenant, with the cipher of their space."""
 
     scope: Scope
     cipher: SpaceCipher
 
 
 def sentences(count: int) -> list[str]:
-    """Distinct ones, the same on every run; at most 3,200."""
+    """Distinct sentences, the same in every run; at most 3,200."""
     made = [" ".join(words) + "." for words in product(_WHO, _DID, _WHAT, _WHERE)]
     random.Random(7).shuffle(made)
     if count > len(made):
@@ -65,7 +65,7 @@ def sentences(count: int) -> list[str]:
 
 
 def open_askers(tenants: int, texts: Sequence[str], *, now: datetime) -> list[Asker]:
-    """New tenants, each with one end user who said all of the texts."""
+    """Create tenants, each with one end user who stored all of the texts."""
     owner = Organization.objects.create(name="isolation", created_at=now)
     askers = []
     for number in range(tenants):
@@ -81,9 +81,9 @@ def open_askers(tenants: int, texts: Sequence[str], *, now: datetime) -> list[As
 
 
 def lexical(cursor: Any, askers: Sequence[Asker], questions: Sequence[str], *, hits: int) -> dict[str, Any]:
-    """Ask by words, until that many hits were seen.  cursor: of a role that sees every row.
+    """Query by keyed terms until that many hits were seen.  cursor: of a role that sees every row.
 
-    expected_foreign: how many a chance agreement of 64-bit tokens would have given.
+    expected_foreign: hits in other tenants expected from collisions of 64-bit tokens.
     """
     cursor.execute("select tenant_id, count(distinct token) from memories_posting group by tenant_id")
     distinct = dict(cursor.fetchall())
@@ -110,7 +110,7 @@ def lexical(cursor: Any, askers: Sequence[Asker], questions: Sequence[str], *, h
 
 
 def dense(cursor: Any, askers: Sequence[Asker], questions: Sequence[str]) -> dict[str, Any]:
-    """Ask by meaning: what share of the nearest ten rows of the whole table are the asker's own."""
+    """Query by vectors: the share of the asker's own rows among the ten nearest of the whole table."""
     own = found = 0
     for vector, (asker, _) in zip(_embedded(questions), _rounds(askers, questions), strict=False):
         query = signs(vector, asker.cipher)
@@ -123,7 +123,7 @@ def dense(cursor: Any, askers: Sequence[Asker], questions: Sequence[str]) -> dic
 
 
 def cosines(askers: Sequence[Asker], texts: Sequence[str]) -> dict[str, Any]:
-    """Of one text in two spaces, for every text, each in another pair of spaces."""
+    """Cosines between the stored vectors of a text in two spaces, for every text in another pair of spaces."""
     measured = []
     for place, vector in enumerate(_embedded(texts)):
         one, other = askers[place % len(askers)], askers[(place + 1 + place // len(askers)) % len(askers)]
@@ -140,7 +140,7 @@ def cosines(askers: Sequence[Asker], texts: Sequence[str]) -> dict[str, Any]:
 
 
 def run(cursor: Any, *, tenants: int, texts: int, hits: int, pairs: int, queries: int, now: datetime) -> dict[str, Any]:
-    """All three.  cursor: of a role that sees every row."""
+    """All three measurements.  cursor: of a role that sees every row."""
     said = sentences(texts)
     askers = open_askers(tenants, said, now=now)
     return {
@@ -151,7 +151,7 @@ def run(cursor: Any, *, tenants: int, texts: int, hits: int, pairs: int, queries
 
 
 def _rounds(askers: Sequence[Asker], questions: Sequence[str]) -> Iterator[tuple[Asker, str]]:
-    """For ever: each question by another asker than the round before."""
+    """Endless (asker, question) pairs; in each round a question has another asker."""
     number = 0
     while True:
         for place, question in enumerate(questions):

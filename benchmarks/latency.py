@@ -1,4 +1,4 @@
-"""Adds and queries over HTTP, beside what the same work costs bare, in the same run: trust the ratios."""
+"""Latency of adds and queries over HTTP, compared with the bare work in the same run: rely on the ratios."""
 
 import http.client
 import itertools
@@ -35,8 +35,8 @@ from benchmarks.population import COPIED
 from text.terms import indexed, terms
 
 END_USER = "latency"
-K = 10  # asked for
-SHORTLIST = 64  # texts opened for so many, about
+K = 10  # results requested
+SHORTLIST = 64  # approximate number of texts decrypted per query
 _WHO = ("Marta", "Jonas", "the neighbour", "my sister", "our landlord", "the baker", "a colleague", "the cyclist")
 _DID = ("repaired", "painted", "borrowed", "sold", "photographed", "designed", "measured", "delivered", "inherited")
 _WHAT = ("a wooden boat", "the kitchen table", "an old camera", "seven red chairs", "the garden fence", "an old map",
@@ -52,9 +52,9 @@ _WHEN = (
 
 
 def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> dict[str, Any]:
-    """Milliseconds (p50, p95) by what was measured, and the ratios of the whole to the sum of its bare parts.
+    """Milliseconds (p50, p95) of each measurement, and ratios of the total to the sum of its bare parts.
 
-    is_sealed: of a sealed space, which has no legs to measure bare.
+    is_sealed: the space is sealed, so it has no retrievers to measure by themselves.
     """
     caller = Caller(running)
     said = sentences()
@@ -85,12 +85,12 @@ def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> 
 
 
 def limit_of_query(parts: Mapping[str, tuple[float, float]]) -> float:
-    """The least that a query can take, in milliseconds: the p50 of what ``bare`` measured, added up."""
+    """Lower bound of a query in milliseconds: the sum of the p50 measured by ``bare_query``."""
     return sum(parts[name][0] for name in ("embed alone", "bare legs alone", "open alone"))
 
 
 def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, tuple[float, float]]:
-    """Milliseconds (p50, p95) of the parts of a query in this space, each by itself and in this process."""
+    """Milliseconds (p50, p95) of each part of a query in this space, measured in this process."""
     embedder, now = get_embedder(), datetime.now(UTC)
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
@@ -120,7 +120,7 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
 
 
 def bare_write(scope: Scope, questions: Sequence[str], runs: int) -> tuple[float, float]:
-    """As ``bare_query``, of what an add writes at least.  What it wrote cannot be opened, and is taken out again."""
+    """Milliseconds (p50, p95) of the minimal writes of an add.  The rows cannot be decrypted; they are deleted."""
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
         template = Memory.objects.within(scope).order_by("pk")[0].pk
@@ -146,7 +146,7 @@ def bare_write(scope: Scope, questions: Sequence[str], runs: int) -> tuple[float
     return measured
 
 
-# A bare row is a copy of one that is there, under a new id and without a slot: the cost of the write and no more.
+# A bare row copies an existing one, under a new id and without a slot: it costs the write and nothing else.
 COPY_COLUMNS = f"text_ct, handles_ct, text_mac, space_id, {COPIED}"
 _COPY_ROW = (
     f"insert into memories_memory (public_id, {COPY_COLUMNS}) "  # noqa: S608
@@ -162,7 +162,7 @@ _COPY_VECTOR = (
 
 
 def scope_of(running: Instance, end_user: str = END_USER) -> Scope:
-    """That reaches the space of this end user, which adds over HTTP have made."""
+    """The scope of this end user's space, which adds over HTTP have created."""
     scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
     space = find_end_user(scope, end_user)
     assert space is not None, "the adds over HTTP made it"
@@ -170,12 +170,12 @@ def scope_of(running: Instance, end_user: str = END_USER) -> Scope:
 
 
 def ask_about(chosen: ModuleType | random.Random) -> str:
-    """A question about something that ``sentences`` may have said."""
+    """A question about something that ``sentences`` may have produced."""
     return f"{chosen.choice(_WHO)} and {chosen.choice(_WHAT)}, when was that?"
 
 
 def sentences() -> Iterator[str]:
-    """Without end, and the same in every run."""
+    """An endless sequence of sentences, the same in every run."""
     chosen = random.Random(7)
     for number in itertools.count(1):
         yield " ".join((chosen.choice(_WHO), chosen.choice(_DID), chosen.choice(_WHAT), chosen.choice(_WHEN))) + (
@@ -184,7 +184,7 @@ def sentences() -> Iterator[str]:
 
 
 def measure(call: Callable[[int], object], runs: int) -> tuple[float, float]:
-    """(p50, p95) in milliseconds, after a few calls that do not count."""
+    """(p50, p95) in milliseconds, after five warm-up calls."""
     times = []
     for turn in range(-5, runs):
         started = time.perf_counter()
@@ -195,7 +195,7 @@ def measure(call: Callable[[int], object], runs: int) -> tuple[float, float]:
 
 
 class Caller:
-    """One kept-alive connection, as an SDK keeps."""
+    """A client with one keep-alive connection, like an SDK."""
 
     def __init__(self, running: Instance, *, end_user: str = END_USER) -> None:
         address = urlsplit(running.url)

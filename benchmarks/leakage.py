@@ -1,8 +1,7 @@
-"""What a thief of the database learns: attacks on the keyed words, the rotated vectors and the sizes of a labelled set.
+"""What a stolen database reveals: attacks on the keyed terms, rotated vectors and sizes of a labelled set.
 
-Words, tokens, rotations and sizes are those of the product's own code under keys of spaces made for the occasion; that
-the service stores the same is looked up in its tables.  All draws are seeded: a second run gives the same figures but
-for the keys, which are new each time.
+Terms, tokens, rotations and sizes come from the product's own code, under keys of newly created spaces.  The service's
+tables are read to confirm that it stores the same.  All random draws are seeded: only the keys differ between runs.
 """
 
 import hashlib
@@ -35,12 +34,12 @@ from text import terms
 
 CACHE = Path(__file__).parent / "results"  # git-ignored
 SEED = 20_261_121
-TEXTS = 6_000  # sentences that stores and guesses are drawn from
+TEXTS = 6_000  # sentences from which stores and guesses are drawn
 STORES, COVERAGES, PAIRS = (300, 1_000, 3_000), (0.3, 0.5, 0.9), (100, 200, 400)
-SIGNS_TOLERANCE = 0.1  # about what products of signs are off by
+SIGNS_TOLERANCE = 0.1  # approximate error of products of sign vectors
 HALFVEC_TOLERANCE = 3e-4  # products of halfvecs are off by 1e-5 on average, by 5e-5 one time in a thousand
-NOISE = 0.5  # its length beside the vector's, which is 1
-SHORTLIST, ROWS, ASKED = 128, 1_000, 200  # vectors opened and measured exactly; of so many; by so many questions
+NOISE = 0.5  # length of the noise relative to the unit vector
+SHORTLIST, ROWS, ASKED = 128, 1_000, 200  # vectors decrypted and ranked exactly; rows; queries
 
 Figures = dict[str, Any]
 Protection = Callable[[Vectors, np.random.Generator], Vectors]
@@ -48,7 +47,7 @@ Protection = Callable[[Vectors, np.random.Generator], Vectors]
 
 @dataclass(slots=True)
 class Report:
-    """Rows of figures, by what they are about; shares in 0..1."""
+    """Rows of figures by topic; shares in 0..1."""
 
     files: list[Figures] = field(default_factory=list)
     words: list[Figures] = field(default_factory=list)
@@ -60,7 +59,7 @@ class Report:
 
 
 def run(paths: Sequence[Path], scope: Scope, *, now: datetime) -> Report:
-    """scope: of a tenant, without spaces; stores are made in it."""
+    """Run all attacks.  scope: of a tenant, without spaces; stores are created in it."""
     report = Report()
     sentences: dict[str, None] = {}
     for path in paths:
@@ -81,7 +80,7 @@ def run(paths: Sequence[Path], scope: Scope, *, now: datetime) -> Report:
 
 
 class _Spaces:
-    """Ciphers of fresh spaces."""
+    """Creates ciphers of fresh spaces."""
 
     def __init__(self, scope: Scope, name: str, now: datetime) -> None:
         self._scope, self._name, self._now, self._made = scope, name, now, 0
@@ -132,7 +131,7 @@ def _as_shipped(text: str, _: np.random.Generator) -> dict[str, int]:
 
 
 def _word_remedies(people: Sequence[Texts]) -> Iterator[tuple[str, Indexer]]:
-    """What the product does not do, tried: fewer words, and words that are not there."""
+    """Countermeasures that the product does not use, for comparison: fewer terms, and dummy terms."""
     common = Counter(term for texts in people for text in texts for term in set(terms.terms(text)))
     ranked = sorted(common, key=lambda term: (-common[term], term))
 
@@ -156,7 +155,7 @@ def _word_remedies(people: Sequence[Texts]) -> Iterator[tuple[str, Indexer]]:
 def _mean_recovered(
     pairs: Sequence[tuple[Texts, Texts]], spaces: _Spaces, counts: Sequence[int], *, index: Indexer = _as_shipped
 ) -> list[Figures]:
-    """Over the stores, and over several draws of what is known where there are few."""
+    """Mean over the stores, and over several draws of the known terms if there are few stores."""
     draws = math.ceil(4 / len(pairs))
     totals: dict[int, list[tuple[float, float]]] = {count: [] for count in counts}
     for number, (mine, others) in enumerate(pairs):
@@ -174,7 +173,7 @@ def _mean_recovered(
 
 
 def _best(store: Index, corpus: Index, truth: dict[int | str, str], known: dict[int, int]) -> tuple[float, float]:
-    """The best that any of the attacks recovers."""
+    """The best result of any attack."""
     if known:
         attempts = [word_attacks.by_company(store, corpus, known, frequency=weight) for weight in (0.0, 1.0)]
     else:
@@ -187,7 +186,7 @@ def _best(store: Index, corpus: Index, truth: dict[int | str, str], known: dict[
 
 
 def _blinded(documents: Sequence[dict[str, int]], cipher: SpaceCipher) -> tuple[Index, dict[int | str, str]]:
-    """The index as it is stored; and, for the referee alone, the word of each token."""
+    """The index as stored, and the word of each token, used only to score the attacks."""
     terms = sorted({term for document in documents for term in document})
     token_of = dict(zip(terms, cipher.term_tokens(terms), strict=True))
     blind: list[Document] = [{token_of[term]: tf for term, tf in document.items()} for document in documents]
@@ -201,7 +200,7 @@ def _stop_words(kept_out: frozenset[str]) -> Iterator[None]:
 
 
 def _halves(texts: Texts, rng: np.random.Generator) -> tuple[Texts, Texts]:
-    """Drawn text by text: two halves of the same talk, which is the best corpus an attacker could have."""
+    """Two random halves of the same texts: the best corpus that an attacker could have."""
     order = rng.permutation(len(texts))
     middle = len(texts) // 2
     return [texts[at] for at in order[:middle]], [texts[at] for at in order[middle:]]
@@ -219,7 +218,7 @@ def _joined(parts: Any) -> Texts:
 
 
 def _attack_vectors(vectors: Vectors, spaces: _Spaces) -> Iterator[Figures]:
-    """No known pair, and a list of guesses that holds a share of the store and as many texts that are not in it."""
+    """Attacks without known pairs.  The guesses hold a share of the store and as many other texts."""
     for size in STORES:
         for coverage in COVERAGES:
             listed = round(size * coverage)
@@ -239,7 +238,7 @@ def _unaided(case: Case, tolerance: float) -> Figures:
 
 
 def _attack_with_pairs(vectors: Vectors, spaces: _Spaces) -> Iterator[Figures]:
-    """Some texts of the store are known, each with its vector; the guesses are every text there is."""
+    """Attacks with known pairs of text and vector; the guesses are all texts."""
     here, elsewhere = spaces.another(), spaces.another()
     case, foreign = _everything(vectors, here, _signs), _everything(vectors, elsewhere, _signs)
     foreign = replace(foreign, texts=case.texts, stored=_signs(elsewhere.protect_vectors(vectors[case.texts]), _rng()))
@@ -258,8 +257,10 @@ def _attack_with_pairs(vectors: Vectors, spaces: _Spaces) -> Iterator[Figures]:
 
 
 def _compare_forms(vectors: Vectors, spaces: _Spaces) -> Iterator[Figures]:
-    """The same with more of the vector stored.  recall: of the exact nearest 10, how many are in the shortlist, which
-    is then measured on the sealed vectors."""
+    """The same attacks on other stored forms of the vector.
+
+    recall: share of the exact nearest 10 in the shortlist, which is then ranked by the sealed vectors.
+    """
     forms: list[tuple[str, Protection, float]] = [
         ("sign bits, as here", _signs, SIGNS_TOLERANCE),
         (f"halfvec with noise of {NOISE}", _noisy, 0.06),
@@ -285,14 +286,14 @@ def _case(vectors: Vectors, cipher: SpaceCipher, size: int, coverage: float, pro
 
 
 def _everything(vectors: Vectors, cipher: SpaceCipher, protection: Protection) -> Case:
-    """A store of a thousand, and every text on the list."""
+    """A store of a thousand texts, with all texts as guesses."""
     rng = _rng()
     texts = rng.permutation(len(vectors))[:ROWS]
     return Case(protection(cipher.protect_vectors(vectors[texts]), rng), texts, vectors, np.arange(len(vectors)))
 
 
 def _rest(case: Case, matches: NDArray[np.intp], known: int) -> float:
-    """The share identified of those that were not known."""
+    """The share identified among the texts that were not known."""
     return replace(case, texts=case.texts[known:]).identified(matches[known:])
 
 
@@ -320,7 +321,7 @@ def _noisy(rotated: Vectors, rng: np.random.Generator) -> Vectors:
 
 
 def _sentences(haystacks: Sequence[Haystack]) -> Iterator[str]:
-    """Of 5 to 40 words: as long as what is remembered of a talk."""
+    """Sentences of 5 to 40 words, about the length of a memory."""
     for haystack in haystacks:
         for item in haystack.items:
             for sentence in re.split(r"(?<=[.!?])\s+|\n+", item["text"]):
@@ -333,7 +334,7 @@ def _drawn(texts: list[str], most: int) -> list[str]:
 
 
 def _embedded(texts: list[str], embedder: Embedder) -> Vectors:
-    """Kept between runs, under the model and the texts."""
+    """Embeddings of the texts, cached between runs by model and texts."""
     digest = hashlib.sha256("\x00".join([embedder.id, *texts]).encode()).hexdigest()
     kept = CACHE / f"embeddings-{digest[:16]}.npy"
     if kept.is_file():
@@ -352,7 +353,7 @@ def _rng() -> np.random.Generator:
 
 
 def _sizes(haystacks: Sequence[Haystack]) -> Iterator[Figures]:
-    """What sizes say about which text a row is.  bits: entropy; alone: the share of texts with sizes of their own."""
+    """How well sizes identify a text.  bits: entropy; alone: share of texts whose size is unique."""
     texts = [item["text"] for haystack in haystacks for item in haystack.items]
     indexes = [terms.terms(text) for text in texts]
     seen: dict[str, list[Any]] = {

@@ -1,7 +1,7 @@
-"""Months of a user's turns, by writers whom no rule was tuned for, and what is asked about them afterwards.
+"""Months of turns by authors on whom no rule was tuned, with questions about them.
 
-Each turn is added at its time, extraction deciding what is kept; and once more into another space, all of it kept.  Of
-the test authors of ``training/data``, of whom only these figures are looked at.
+Each turn is added at its time into two spaces: one where extraction decides what is kept, and one that keeps all.  The
+turns are from the test authors in ``training/data``, of which only these figures are looked at.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,19 @@ from text import patterns
 from training.corpus import Author, authors
 
 FIRST: Final = 5
-AFTER: Final = timedelta(days=1)  # when it is asked, after the last turn
+AFTER: Final = timedelta(days=1)  # time of the questions, after the last turn
 _WORD: Final = patterns.compile(r"\w+")
 
 
 @dataclass(slots=True)
 class Asked:
-    """Of one way of keeping.  found: by category, for each question whether a turn that answers it came from is among
-    the first five.  holds: of changes, whether the first hit says what holds now.  refused, over: of turns that
-    answer a question about no change, those that left no memory, and those of which no memory is current."""
+    """Results of one way of keeping.
+
+    found: by category, for each question whether a memory from an answering turn is among the first five.
+    holds: for questions about changes, whether the first hit states the current value.
+    refused, over: of the turns that answer questions without a change, those that left no memory, and those whose
+    memories are all no longer current.
+    """
 
     found: dict[str, list[bool]] = field(default_factory=dict)
     holds: list[bool] = field(default_factory=list)
@@ -41,7 +45,7 @@ class Asked:
 
 
 def run(scope: Scope, *, now: datetime) -> dict[str, Any]:
-    """scope: of the tenant, without spaces."""
+    """Run the benchmark.  scope: of the tenant, without spaces."""
     lives = [author for author in authors("test") if author.life]
     made: dict[str, Asked] = {"gated": Asked(), "everything kept": Asked()}
     for author in lives:
@@ -65,7 +69,7 @@ def _live(scope: Scope, author: Author, asked: Asked, *, is_gated: bool, now: da
             turn_of |= dict.fromkeys(outcome.memory_ids, turn["id"])
     with tenant_transaction(scope):
         rows = list(Memory.objects.within(scope).filter(pk__in=turn_of))
-    embed_the_rest(scope, [row.pk for row in rows], now=now)  # what lost a part has its vector recomputed
+    embed_the_rest(scope, [row.pk for row in rows], now=now)  # as the worker does for memories that lost a part
     asked.memories += len(rows)
     current = {turn_of[row.pk] for row in rows if row.is_live()}
     for question in author.questions:
@@ -108,7 +112,7 @@ def _ask(
 
 
 def _says(text: str, wanted: str) -> bool:
-    """Whether every word of one of the alternatives is in it."""
+    """Whether the text contains every word of one of the alternatives."""
     there = set(_WORD.findall(text.casefold()))
     return any(there.issuperset(_WORD.findall(one.casefold())) for one in wanted.split("|"))
 

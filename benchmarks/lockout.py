@@ -1,4 +1,4 @@
-"""Whether guesses at a user's password keep them out of a browser in which they have signed in before."""
+"""Whether password guessing locks a user out of a browser in which they have signed in before."""
 
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,9 +11,9 @@ EMAIL: Final = "owner@lockout.example"
 
 
 def run(running: Instance, *, guesses: int = GUESSES) -> dict[str, Any]:
-    """Wrong passwords from the address of a known browser, for the user who signs in there; then they sign in.
+    """Try wrong passwords from the address of a known browser, then sign in there as its user.
 
-    {"guesses", "refused": those answered 429, "owner gets in": with password and code, in the browser that knows them}
+    {"guesses", "refused": responses with 429, "owner gets in": with password and code, in the known browser}
     """
     from apps.accounts.services import get_or_create_person
     from apps.tenants.members import give_role

@@ -1,9 +1,8 @@
-"""Everything concurrently: dialogues by four writers, eight who add fifty at a time, a large import, killed workers.
+"""Concurrent load on the outbox: dialogues by four writers, bulk adds by eight, a large import, and killed workers.
 
-Four tenants.  ``dialogues`` loads three dialogues again and again, each run into end users of its own, extraction
-deciding what is kept; ``adders`` adds into one space and into many; ``importer`` imports a file; and of ``watched`` a
-piece of work is left in the outbox every second, to see how long it waits.  Processes of the instance's own workers are
-killed meanwhile.
+Four tenants.  ``dialogues`` repeatedly loads three dialogues, each run into new end users, with extraction deciding
+what is kept.  ``adders`` adds into one space and into many.  ``importer`` imports a file.  For ``watched`` an outbox
+event is created every second, to measure how long it waits.  Worker processes of the instance are killed meanwhile.
 """
 
 import contextlib
@@ -41,14 +40,14 @@ WRITERS, ADDERS, AT_ONCE = 4, 8, 50
 DIALOGUES: Final = 3
 MOST_SECONDS: Final = 4 * 3600.0
 LATE: Final = 5.0
-BREATH: Final = 3.0  # seconds between two adds of one adder: busy, and not all that the machine can do
+BREATH: Final = 3.0  # seconds between two adds of one adder: busy, but below the machine's capacity
 
 Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Seen:
-    """What callers were answered.  acknowledged: ids of memories, by tenant.  delays: of the watched tenant's work."""
+    """Results of the callers.  acknowledged: memory ids by tenant.  delays: seconds that ``watched`` waited."""
 
     answers: Counter[int] = field(default_factory=Counter)
     broken: int = 0
@@ -59,7 +58,7 @@ class Seen:
 
 
 class Caller:
-    """Calls the instance as one tenant, and notes what was answered."""
+    """Calls the instance as one tenant, and counts the responses by status."""
 
     def __init__(self, running: Instance, tenant: OpenedTenant, seen: Seen) -> None:
         headers = {"X-API-Key": tenant.keys[Environment.PRODUCTION]}
@@ -68,7 +67,7 @@ class Caller:
         seen.acknowledged.setdefault(self.name, set())
 
     def __call__(self, method: str, path: str, **options: Any) -> Any:
-        """The body; an empty object where there was no good answer."""
+        """The JSON body; an empty object if the request failed."""
         try:
             response = self.http.request(method, path, **options)
         except httpx.HTTPError:
@@ -88,7 +87,7 @@ class Caller:
 
 
 def run(running: Instance, file: Path, *, runs: int, records: int, kills: int, say: Say) -> dict[str, Any]:
-    """runs: of loading the dialogues.  records: of the import.  kills: of processes of the workers."""
+    """Run the load.  runs: times to load the dialogues.  records: in the import.  kills: of worker processes."""
     organization = Organization.objects.create(name="Benchmarks", created_at=datetime.now(UTC))
     tenants = {
         name: provision_tenant(organization, name, now=datetime.now(UTC))
@@ -141,7 +140,7 @@ def run(running: Instance, file: Path, *, runs: int, records: int, kills: int, s
     return figures | {"is_good": good and _quantile(delays, 0.95) <= LATE and seen.kills == kills}
 
 
-# --- what is asked for ------------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def _load(caller: Caller, dialogues: Sequence[Haystack], runs: int, pool: ThreadPoolExecutor, say: Say) -> None:
@@ -165,7 +164,7 @@ def _write(caller: Caller, waiting: "SimpleQueue[tuple[str, list[dict[str, Any]]
 
 
 def _keep_adding(caller: Caller, number: int, stop: threading.Event) -> None:
-    """Half of them into one space, and the others each time into another."""
+    """Add until stopped; half of the adders use one space, the others a different one each time."""
     turn = 0
     while not stop.is_set():
         person = "everybody" if number % 2 else f"person {number} {turn % 50}"
@@ -185,7 +184,7 @@ def _import(caller: Caller, records: int) -> str:
 
 
 def _watch(tenant: OpenedTenant, seen: Seen, stop: threading.Event) -> None:
-    """How long a memory that is embedded later waits for it."""
+    """Measure how long memories with deferred embedding wait for it."""
     number = 0
     while not stop.wait(1.0):
         proposal = Proposal(text=Plaintext(f"Parcel {number} went to the harbour."), importance=0.6, deduplicate=False)
@@ -202,7 +201,7 @@ def _watch(tenant: OpenedTenant, seen: Seen, stop: threading.Event) -> None:
 
 
 def _kill(kills: int, seen: Seen, stop: threading.Event, progress: Callable[[], float], say: Say) -> None:
-    """At even steps of the import.  A process that works, of any queue, and now and then all of them together."""
+    """Kill at even steps of the import: a random worker process of any queue, and every fifth time all of them."""
     while seen.kills < kills and not stop.wait(0.5):
         at = progress()
         if at < (seen.kills + 0.5) / kills:
@@ -233,7 +232,7 @@ def _ended(caller: Caller, job: str, say: Say) -> dict[str, Any]:
         time.sleep(0.5)
 
 
-# --- what there is ----------------------------------------------------------------------------------------------------
+# --- stored rows ------------------------------------------------------------------------------------------------------
 
 
 def _deadlocks() -> int:
@@ -245,7 +244,7 @@ def _deadlocks() -> int:
 
 
 def _lost(tenant: OpenedTenant, acknowledged: set[int]) -> int:
-    """Of which there is no row."""
+    """Number of acknowledged memories without a row."""
     with tenant_transaction(tenant.scope):
         there = set(Memory.objects.within_tenant(tenant.scope).values_list("pk", flat=True))
     return len(acknowledged - there)

@@ -1,6 +1,6 @@
-"""Every page for people, and of the operators' admin, over HTTP in a tenant that holds many memories.
+"""Latency of every page for people, and of the operators' admin, over HTTP in a tenant with many memories.
 
-Routes come from the URL conf: one that is not asked is named, with the reason.
+Routes come from the URL configuration: one that is not requested is listed with the reason.
 """
 
 import statistics
@@ -25,7 +25,7 @@ from benchmarks.instance import Instance
 SLOW_MS: Final = 200.0
 HERE: Final = "environment=development"
 
-# What is asked of a page beside its bare address.
+# Query strings to request in addition to the bare URL.
 QUERIES: Final[Mapping[str, Sequence[str]]] = {
     "web_tenant": (HERE,),
     "web_spaces": (HERE, f"{HERE}&before=400"),
@@ -46,7 +46,7 @@ QUERIES: Final[Mapping[str, Sequence[str]]] = {
     "web_new_export": (HERE,),
     "web_export": (HERE,),
 }
-# Forms whose answer is a page that reads much.
+# Forms whose response page reads much data.
 POSTS: Final[Mapping[str, Mapping[str, str]]] = {
     "web_search": {"q": "Who repaired the station clock before the harvest?"},
     "web_check_audit": {"again": "yes"},
@@ -66,7 +66,7 @@ ADMIN_LOOKS_FOR: Final = ("", "q=17")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as it is asked for.  whose: a key of the browsers.  data: of a form."""
+    """A page to request.  whose: key of the browser to use.  data: of a form."""
 
     name: str
     address: str
@@ -76,8 +76,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Milliseconds over HTTP.  first: of the first call, which the others leave out.  statements: those that begin and
-    end transactions, and say whose they are, included."""
+    """Milliseconds over HTTP. first: the first call, which p50 and p95 exclude.
+
+    statements: SQL statements, including those that begin and end transactions and set the tenant.
+    """
 
     page: str
     status: int
@@ -91,7 +93,7 @@ class Figure:
 def run(
     running: Instance, *, rows: int, readable: int, audit_rows: int, runs: int, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Figures of each page, slowest first; those slower than SLOW_MS; routes that were not asked, with the reason."""
+    """Figures of each page, slowest first; pages slower than SLOW_MS; routes not requested, with the reason."""
     filled = fill_tenant(running, rows=rows, readable=readable, audit_rows=audit_rows, say=say)
     began = time.perf_counter()
     left_out: dict[str, str] = {}
@@ -130,7 +132,7 @@ def _browsers(running: Instance, filled: Filled, stack: ExitStack) -> dict[str, 
 
 
 def _console(filled: Filled, left_out: dict[str, str]) -> Iterator[Page]:
-    """Of each route of the console; what cannot be asked goes into left_out."""
+    """Pages of every route of the console; routes that cannot be requested go into left_out."""
     seen: dict[str, str] = {}
     for pattern in urls.urlpatterns:
         name = str(pattern.name)
@@ -155,7 +157,7 @@ def _console(filled: Filled, left_out: dict[str, str]) -> Iterator[Page]:
 
 
 def _admin(filled: Filled) -> Iterator[Page]:
-    """The first page, every list, a search of each, and the pages of a tenant, of a space and of a memory."""
+    """The index, every list, a search in each, and the pages of a tenant, a space and a memory."""
     yield Page(name="admin:index", address=reverse("admin:index"), whose="operator")
     for model, page in sorted(admin.site._registry.items(), key=lambda one: one[0]._meta.label):
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
@@ -172,7 +174,7 @@ def _admin(filled: Filled) -> Iterator[Page]:
 
 
 def _measure(browser: Browser, page: Page, runs: int) -> Figure | str:
-    """Or why there is nothing to measure."""
+    """The figures of a page, or the reason why there are none."""
     first = browser.get(page.address) if page.data is None else _ask(browser, page)
     if page.data is None and first.status_code == 405:
         return "takes forms alone"
@@ -185,7 +187,7 @@ def _measure(browser: Browser, page: Page, runs: int) -> Figure | str:
         began = time.perf_counter()
         answer = _ask(browser, page)
         took = (time.perf_counter() - began) * 1000
-        if asks_for_step_up(answer):  # the last one was five minutes ago
+        if asks_for_step_up(answer):  # the last step-up was five minutes ago
             browser.step_up()
         elif answer.status_code != 200:
             return f"answered {answer.status_code} after {len(times)} times"
@@ -207,7 +209,7 @@ def _ask(browser: Browser, page: Page) -> Any:
 
 
 def _statements(browser: Browser, page: Page) -> int:
-    """How many a page sends in a process that has served it before, as tests count them."""
+    """SQL statements of a page in a process that has served it before, counted as in tests."""
     client = Client(SERVER_NAME=browser.http.base_url.host)
     for name, value in browser.http.cookies.items():
         client.cookies[name] = value

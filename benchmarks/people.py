@@ -1,4 +1,4 @@
-"""People of a benchmark, signed up with a password and an authenticator."""
+"""Users of a benchmark, with a password and an authenticator."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from apps.tenants.selectors import get_tenant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A user who signs in.  seed: of their authenticator."""
+    """A user who can sign in.  seed: TOTP secret of their authenticator."""
 
     user: Any
     password: str = field(repr=False)

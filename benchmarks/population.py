@@ -1,6 +1,6 @@
-"""Spaces filled faster than the service would: rows that open, for those that are asked; and rows that only take room.
+"""Fills tables faster than the service: readable rows for spaces that are queried, and filler rows.
 
-What is written is what an add writes as far as a search reads it: row, vector, keyed words and the space's counts.
+A readable row has what a search reads of an added memory: row, vector, keyed terms, and the counts of its space.
 """
 
 import itertools
@@ -31,13 +31,13 @@ from benchmarks.instance import superuser
 from text.terms import indexed, rounded_length, terms
 
 CHUNK: Final = 5_000
-EMBEDDED: Final = 2_000  # sentences that the model reads; the vectors of all others lie near one of theirs
-NEAR: Final = 0.35  # length of what is added to a vector of unit length, for one that lies near it
-FILLER_SPACE: Final = 1_000  # rows of each space that only takes room
+EMBEDDED: Final = 2_000  # sentences embedded by the model; all other vectors lie near one of theirs
+NEAR: Final = 0.35  # length of the noise added to a unit vector for a vector near it
+FILLER_SPACE: Final = 1_000  # rows in each filler space
 FILLER_WORDS: Final = 8
 TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting")
 
-# All that a copy takes from the row that it copies.
+# Columns that a copy takes over from its template row.
 COPIED: Final = (
     "environment, updated_at, created_txid, changed_txid, type, key_version, revision, "
     "source, source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, "
@@ -46,8 +46,8 @@ COPIED: Final = (
     "created_at, tenant_id, project_id"
 )
 
-# The bits of each vector are its own, so that no scan of equal keys is measured.  lot, made_at: of each row by itself,
-# for what is not to be copied.
+# Each vector has its own bits, so that no scan over equal keys is measured.  lot, made_at: random values per row, for
+# columns that are not copied.
 _CROWD: Final = """
 with spaces as (
     insert into projects_space (uid, environment, kind, profile, identity_version, owner_id, txid, doc_count,
@@ -83,16 +83,18 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """ids, vectors: of each row that was written, the vectors as they are sealed.  Shape (n, dimensions)."""
+    """ids, vectors: of each written row, with vectors as they are sealed.  Shape (n, dimensions)."""
 
     ids: NDArray[np.int64]
     vectors: Vectors
 
 
 def fill(scope: Scope, rows: int, said: Iterator[str], *, embeds: bool = True, notes: bool = False) -> Filled:
-    """So many more memories in the scope's one space, which holds one already that they are copies of but for their
-    ids, texts, words and vectors.  embeds: with vectors.  notes: with what an add writes beside them that no search
-    reads: their history, what was decided, and that they are to be embedded."""
+    """Add ``rows`` memories to the scope's space, as copies of its first memory with their own ids, texts and vectors.
+
+    embeds: with vectors.  notes: also write what an add writes but no search reads: history, candidates and outbox
+    events.
+    """
     texts = list(itertools.islice(said, rows))
     vectors = _vectors(texts) if embeds else np.empty((rows, 0), dtype=np.float32)
     with tenant_transaction(scope):
@@ -132,7 +134,7 @@ def _write(
     *,
     notes: bool,
 ) -> list[int]:
-    """The ids of what was written."""
+    """Write one chunk; returns the ids."""
     ids = reserve_ids(len(texts), sequence="memories_memory_id_seq")
     words = [terms(text) for text in texts]
     sealed = [cipher.seal(TEXT, one, Plaintext(text)) for one, text in zip(ids, texts, strict=True)]
@@ -203,10 +205,10 @@ def _posting(scope: Scope, memory_id: int, said: Sequence[str], cipher: SpaceCip
 
 
 def crowd(scope: Scope, template: int, rows: int, *, but: Mapping[str, str] | None = None) -> None:
-    """So many more rows in the tables, in spaces of their own that no caller asks: nothing in them opens.
+    """Add filler rows to the tables, in spaces of their own that nobody queries.  They cannot be decrypted.
 
-    but: columns that are not copied, and the SQL of what they hold; it may name lot (0 to 1) and made_at, of the last
-    80 days.
+    but: columns that are not copied, with SQL for their values; it may use lot (0 to 1) and made_at (in the last 80
+    days).
     """
     columns = dict(zip(COPIED.split(", "), COPIED.split(", "), strict=True)) | dict(but or {})
     statement = _CROWD.format(columns=", ".join(columns), values=", ".join(columns.values()))
@@ -227,7 +229,7 @@ def _crowd(cursor: Any, statement: str, scope: Scope, template: int, rows: int) 
 
 
 def settle() -> None:
-    """What autovacuum does in a quiet hour after a bulk load: statistics, and which pages all may see."""
+    """VACUUM ANALYZE, as autovacuum would after a bulk load: update statistics and the visibility map."""
     with superuser(autocommit=True) as cursor:
         cursor.execute(f"vacuum (analyze) {', '.join(TABLES)}, projects_space")
 

@@ -1,4 +1,4 @@
-"""Texts that make a pattern which backtracks go on for ever: what it matches, with one repeat or branch pumped up."""
+"""Generates texts that cause catastrophic backtracking: matches of a pattern with one repeat or branch pumped up."""
 
 import gc
 import importlib
@@ -11,9 +11,9 @@ from typing import Final
 from text.patterns import Pattern
 from text.syntax import Alternation, Group, Look, Node, One, Repeat, Row, parse
 
-# The packages whose patterns read what users write.
+# Packages whose patterns read user text.
 READERS: Final = ("apps.ingest", "apps.memories", "apps.entities", "apps.recall", "apps.summaries", "text")
-# What the guards look for, so that they read the rest.
+# Words that the guards look for, so that they read the rest of the text.
 OPENINGS: Final = ("", "I trust my bank. ", "my system password is ", "Ignore the memory rules: ", "She said: ", "- ")
 STAGES: Final = (
     "\n", "\r\n", " ", "\t", "#", "_", "-", "a", "1", "Ж", "é", "字", "\u200b", ".", ",", "?", "!", "(", "((", '"', "'",
@@ -23,12 +23,12 @@ STAGES: Final = (
 )  # fmt: skip
 ENDINGS: Final = ("", " x", "!", "\n", "?", " ok", ".")
 _POOL: Final = string.ascii_lowercase + string.digits + " .,:;'-?!\n" + string.ascii_uppercase + "éЖ_\t@/#"
-Path = tuple[int, ...]  # ids of a pattern's nodes, from the whole to one of them
-_BRANCHES_AT_MOST: Final = 64  # characters of a repeat that is not the one pumped
+Path = tuple[int, ...]  # ids of a pattern's nodes, from the root to one node
+_BRANCHES_AT_MOST: Final = 64  # characters per repeat that is not pumped
 
 
 def patterns() -> list[Pattern]:
-    """Every pattern that a module of ``READERS`` compiled when it was imported, by its source."""
+    """Every pattern that the modules of ``READERS`` compile on import, sorted by source."""
     for name in READERS:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
@@ -39,18 +39,18 @@ def patterns() -> list[Pattern]:
 
 
 class Pumps:
-    """Texts for a list of patterns, the same for the same seed and PYTHONHASHSEED."""
+    """Generates texts for a list of patterns, reproducible for the same seed and PYTHONHASHSEED."""
 
     def __init__(self, known: Sequence[Pattern]) -> None:
         parsed = [parse(one.pattern, one.flags).node for one in known]
         self._places = [(node, path) for node in parsed for path in _places(node, ())]
 
     def __len__(self) -> int:
-        """How many repeats and alternations there are to pump."""
+        """Number of repeats and alternations that can be pumped."""
         return len(self._places)
 
     def text(self, seed: int, length: int) -> str:
-        """A text of about that many characters, at most.  Repeats and alternations are pumped in turn."""
+        """A text of about, and at most, this length.  Repeats and alternations are pumped in turn."""
         rng = random.Random(seed)
         opening, ending = rng.choice(OPENINGS), rng.choice(ENDINGS)
         room = max(1, length - len(opening) - len(ending))
@@ -68,7 +68,7 @@ class Pumps:
 
 
 def _places(node: Node, above: Path) -> Iterator[Path]:
-    """The ways to the repeats and alternations of a pattern, lookarounds included."""
+    """Paths to the repeats and alternations of a pattern, lookarounds included."""
     path = (*above, id(node))
     match node:
         case Row(parts=parts):
@@ -87,7 +87,7 @@ def _places(node: Node, above: Path) -> Iterator[Path]:
 
 
 def _sample(node: Node, path: Path, rng: random.Random, room: int) -> str:
-    """What the node matches, mostly; the part at the end of the path again and again until the room is full."""
+    """A text that the node mostly matches; the last node of the path is repeated to the given length."""
     if id(node) == path[-1]:
         units = [_once(node, rng) for _ in range(rng.randint(1, 4))]
         return _repeated("".join(units) or " ", room)

@@ -1,8 +1,8 @@
-"""What reading costs at worst: texts that pump each pattern, each alternation and each stage, up to a mebibyte.
+"""Worst-case cost of reading: texts that pump each pattern, alternation and stage, up to a mebibyte.
 
-Nothing is timed against the clock on the wall: a budget counts the work of its own thread, so that other work on the
-machine makes no text costly.  What is beyond its budget is read again, twice at most, and the least counts: a machine
-that others share may take a thread's time for itself, and a pattern that is too long is so each time.
+Times are CPU times of a thread, as in the budget, so that other load does not make a text costly.  A text that exceeds
+its budget is read again, at most twice, and the smallest excess counts: on a shared machine a single measurement can be
+disturbed, whereas a slow pattern is slow each time.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from text.terms import terms
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MIB: Final = 2**20
-CHUNK: Final = 500  # texts a process is given together
-# A step that cannot be broken off, one pattern over one text, may begin just before a budget is spent.
-GRACE: Final = 0.10  # of the budget
-AGAIN: Final = 2  # times that what was beyond its budget is read
-# Characters at most, and how many of 10,000 texts are of that length; the rest are short.
+CHUNK: Final = 500  # texts per call of a process
+# A step that cannot be interrupted, one pattern over one text, may begin just before the budget is spent.
+GRACE: Final = 0.10  # tolerated excess, as a share of the budget
+AGAIN: Final = 2  # repeats for a text that exceeded its budget
+# (characters at most, number among 10,000 texts); the rest are short.
 LENGTHS: Final = ((MIB, 2), (65_536, 20), (10_000, 200), (LONG_TEXT, 1_000))
 SHORT: Final = 300
 
@@ -43,8 +43,7 @@ _known: dict[str, Pumps] = {}
 
 @dataclass(slots=True)
 class Seen:
-    """overrun: seconds beyond the budget, of the text that went furthest.  slowest: by length, seconds with guards.
-    again: how often something was read again."""
+    """overrun: largest excess over a budget, in seconds.  slowest: seconds with guards, by length.  again: repeats."""
 
     texts: int = 0
     too_costly: int = 0
@@ -68,7 +67,7 @@ class Seen:
 
 
 def run(*, texts: int, seed: int, processes: int, say: Callable[[str], object]) -> dict[str, Any]:
-    """is_good: no text was read beyond its budget by more than the step that was under way."""
+    """Read all texts.  is_good: no text exceeded its budget by more than GRACE."""
     pumps = _known["pumps"] = Pumps(patterns())
     say(f"{len(pumps):,} repeats and alternations of {len(patterns()):,} patterns")
     seen, told = Seen(), time.monotonic()
@@ -101,7 +100,7 @@ def _chunks(seed: int, texts: int) -> Iterator[range]:
 
 
 def length_of(seed: int) -> int:
-    """Characters of the text with that seed."""
+    """Number of characters of the text with that seed."""
     rng = random.Random(f"length {seed}")
     place = rng.randrange(10_000)
     for most, share in LENGTHS:
@@ -149,7 +148,7 @@ def _read(text: str, name: str, seen: Seen) -> None:
 
 
 def _read_once(text: str, work: Callable[[], object]) -> tuple[float, float, object]:
-    """Seconds beyond the budget, the whole budget, and what was found; None where it was spent."""
+    """(seconds beyond the budget, the budget, the result; None if the budget was spent)."""
     found: object = None
     with budget_for(text) as budget, kept():
         whole = budget.left

@@ -1,8 +1,8 @@
-"""Recall over a labelled set, through the real service with encryption on.
+"""Recall quality on a labelled set, through the real service with encryption enabled.
 
-One haystack is one end user; every item is one add, with its time as the event's time and its speaker named; every
-question is one recall.  Besides the fused ranking, each leg by itself, and BM25 over the plaintext of the same rows,
-which the blinded leg must equal question by question.
+A haystack is an end user, an item is an add (with its time as the event's time, and its speaker), and a question is a
+recall.  Besides the fused ranking it scores each retriever, and BM25 over the plaintext of the same rows, which the
+blinded retriever must equal for every question.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Haystack:
 
 @dataclass(slots=True)
 class Report:
-    """rows: for every question its category, and for every ranking its scores, over items and over sessions."""
+    """rows: for every question its category, and the scores of every ranking over items and over sessions."""
 
     file: str
     sha256: str
@@ -75,7 +75,7 @@ def read(path: Path) -> list[Haystack]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way of asking.  legs: in place of the usual ones.  weights: in place of the profile's own."""
+    """A configuration of recall.  legs: in place of the usual retrievers.  weights: in place of the profile's."""
 
     name: str
     legs: Sequence[str] | None = None
@@ -83,9 +83,9 @@ class Way:
 
 
 def ablations(*, without: Sequence[str], factors: bool) -> list[Way]:
-    """As usual; with each usual leg left out and each other one added; and with each factor of the ranking at nothing.
+    """The usual configuration; each retriever removed or added; and each factor of the ranking with weight 0.
 
-    without: names of legs that are left out of all of them.
+    without: retrievers to leave out of every configuration.
     """
     usual = [leg for leg in settings.RECALL_LEGS if leg not in without]
     every = [*(one.name for one in RETRIEVERS), graph.NAME]
@@ -97,9 +97,9 @@ def ablations(*, without: Sequence[str], factors: bool) -> list[Way]:
 
 
 def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, ways: Sequence[Way], now: datetime) -> Report:
-    """Load the set into fresh end users, ask every question, and score.  scope: without spaces.
+    """Load the set into new end users, ask every question, and score the results.  scope: without spaces.
 
-    ways: the first is the one that is called "fused"; others are asked as well, each under its name.
+    ways: the first is reported as "fused", the others under their names.
     """
     report = Report(file=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     for haystack in read(path):
@@ -111,7 +111,7 @@ def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, ways: Seq
 
 
 def _load(scope: Scope, haystack: Haystack, report: Report, *, gated: bool, now: datetime) -> dict[int, str]:
-    """Memory id to the item it came from."""
+    """Add the items; returns the item of each memory id."""
     owners: dict[int, str] = {}
     started = time.perf_counter()
     for at in range(0, len(haystack.items), BATCH):
@@ -130,7 +130,7 @@ def _load(scope: Scope, haystack: Haystack, report: Report, *, gated: bool, now:
 
 
 def embed_the_rest(scope: Scope, ids: Iterable[int], *, now: datetime) -> None:
-    """What the inline budget of a busy machine did not reach: the ranking is measured, not the waiting for a worker."""
+    """Embed the memories that were not embedded inline on a busy machine: the ranking is measured, not the delay."""
     with tenant_transaction(scope):
         done = set(
             MemoryVector.objects.within(scope).filter(memory_id__in=list(ids)).values_list("memory_id", flat=True)
@@ -186,7 +186,7 @@ def _question(
         gold = question["gold"]
         row: dict[str, Any] = {"haystack": haystack.name, "id": question["id"], "category": str(question["category"])}
         for name, ranking in rankings.items():
-            # A summary takes a place and comes from no item.
+            # A summary takes a rank but belongs to no item.
             items = [owners.get(one, f"summary {one}") for one in ranking]
             row[name] = {
                 "items": score(items, gold),
@@ -199,7 +199,7 @@ def _question(
 
 
 def _opened(scope: Scope) -> tuple[dict[int, str], set[int]]:
-    """What each memory of the space says, and which of them recall may find."""
+    """(decrypted text by memory id, ids that recall may find) of the space."""
     cipher = open_space(scope.tenant, scope.space)
     with tenant_transaction(scope):
         rows = list(Memory.objects.within(scope))
@@ -207,10 +207,10 @@ def _opened(scope: Scope) -> tuple[dict[int, str], set[int]]:
 
 
 class _Plain:
-    """BM25 over plaintext, with nothing sealed, blinded, capped or rounded: what the blinded leg is held against.
+    """BM25 over plaintext, without sealing, blinding, capping or rounding: the reference for the blinded retriever.
 
-    texts: what every memory of the space says.  current: only these may be found, as in recall; superseded ones still
-    count among the documents.
+    texts: of every memory of the space.  current: only these may be found, as in recall; superseded ones still count as
+    documents.
     """
 
     def __init__(self, haystack: Haystack, texts: dict[int, str], current: set[int]) -> None:
@@ -244,7 +244,7 @@ class _Plain:
 
 
 def parse_time(text: str) -> datetime:
-    """The times of the sets, as UTC.  Raises ValueError for one in no known form."""
+    """A time in one of the sets' formats, as UTC. Raises ValueError for any other format."""
     for form in _TIMES:
         try:
             return datetime.strptime(re.sub(r"\b([ap])m\b", lambda m: m[0].upper(), text), form).replace(tzinfo=UTC)
@@ -254,8 +254,10 @@ def parse_time(text: str) -> datetime:
 
 
 def worth(report: Report) -> list[dict[str, Any]]:
-    """Of every way of asking what the whole is worth with it: the mean of the categories' NDCG@10, of all questions
-    the rest; and what that is less than as usual, in hundredths."""
+    """Scores of every configuration, and their loss against the usual one, in hundredths.
+
+    ndcg@10: mean over the categories; the other scores: over all questions.
+    """
     names = [name for name in report.rows[0] if name == "fused" or (" " in name and name != "bm25 on plaintext")]
     tables, figures = table(report), {}
     for name in names:

@@ -1,4 +1,4 @@
-"""How long a receipt is checked, by the length of the log that it is in.  Pure: neither a database nor an instance."""
+"""Time to verify a receipt, by size of its log.  Pure: uses no database and no instance."""
 
 import json
 import statistics
@@ -29,7 +29,7 @@ WHEN = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def run(*, sizes: tuple[int, ...] = (1, 1_000, 100_000), runs: int = 200) -> list[dict[str, Any]]:
-    """For each size: bytes of the file, milliseconds to check it (median and 99th percentile), to build the log."""
+    """For each size: bytes of the file, milliseconds to verify it (median and p99), and to build the log."""
     return [_measure(size, runs) for size in sizes]
 
 

@@ -1,7 +1,7 @@
-"""What is left of an erasure in the files of the databases, after each step towards nothing.
+"""Residue of an erasure in the database files, after each step of the purge.
 
-Taken before: every value of every sealed or keyed column of every table of both databases.  Whatever of it is in no
-table afterwards was erased, and its bytes are looked for in the files of the server, indexes and statistics included.
+Before the erasure, every value of each sealed or keyed column of both databases is recorded.  Values that are in no
+table afterwards were erased; their bytes are searched in the server's files, indexes and statistics included.
 """
 
 import random
@@ -23,8 +23,8 @@ from benchmarks.instance import Instance
 
 FOODS: Final = ("nuts", "shellfish", "sesame", "celery", "lupin", "mustard", "soy", "gluten")
 PLACES: Final = ("Lisbon", "Porto", "Oslo", "Bergen", "Lyon", "Graz", "Gent", "Turin")
-WAIT_SECONDS: Final = 60  # for vectors, and for transactions that can see a table that is to be purged
-KEY: Final = 8  # bytes of a value by which it is known: its last ones, which in a ciphertext are of its tag
+WAIT_SECONDS: Final = 60  # for vectors, and for transactions that can still see a table to purge
+KEY: Final = 8  # bytes that identify a value: its last ones, which in a ciphertext belong to the tag
 
 _COLUMNS: Final = """
     select c.relname, a.attname, t.typname from pg_class c
@@ -41,7 +41,7 @@ _COLUMNS: Final = """
 
 
 def run(running: Instance, *, people: int) -> dict[str, Any]:
-    """Half of so many people are erased; after each step, how many of the erased values are still in the files."""
+    """Erase half of the people; after each step, count the erased values that are still in the files."""
     from apps.erasure.targets import Target
     from apps.erasure.workflow import Authorisation, start_erasure
     from apps.projects.scope import Environment, Principal
@@ -60,7 +60,7 @@ def run(running: Instance, *, people: int) -> dict[str, Any]:
                 one.execute(statement)
 
         _wait_for_vectors(main.connection)
-        on_both("analyze")  # as autovacuum does: what rows say is in the planner's statistics then
+        on_both("analyze")  # as autovacuum does, so that the planner's statistics contain values of rows
         before = take(*both)
         for name in names[::2]:
             start_erasure(scope, Target.space(_space_uid(scope, name)), authorised=word, now=datetime.now(UTC))
@@ -80,7 +80,7 @@ def run(running: Instance, *, people: int) -> dict[str, Any]:
 
 
 def _live(running: Instance, name: str, chance: random.Random) -> None:
-    """What one person says, some of it replaced by what they say later."""
+    """Add memories of one person, some of which replace earlier ones."""
     from benchmarks.latency import Caller
 
     with closing(Caller(running, end_user=name)) as caller:
@@ -106,7 +106,7 @@ def _wait_for_vectors(main: psycopg.Connection[Any]) -> None:
 
 
 def _purge() -> None:
-    """Until no table waits for a transaction that can see it."""
+    """Purge until no table waits for a transaction that can see it."""
     from django.test import override_settings
 
     from apps.erasure.disk_purge import rewrite_tables
@@ -119,7 +119,7 @@ def _purge() -> None:
 
 @dataclass(frozen=True)
 class Kept:
-    """By database and column, the values in it, as they lie on the disk."""
+    """Values by database and column, as stored on disk."""
 
     values: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ class Kept:
 
 
 def take(*superusers: psycopg.Connection[Any]) -> Kept:
-    """superusers: one connection to each database."""
+    """The values of all columns.  superusers: one connection to each database."""
     found: dict[tuple[str, str], frozenset[bytes]] = {}
     for superuser in superusers:
         for table, column, kind in superuser.execute(_COLUMNS).fetchall():
@@ -139,7 +139,7 @@ def take(*superusers: psycopg.Connection[Any]) -> Kept:
 
 
 def gone(before: Kept, after: Kept) -> dict[str, set[bytes]]:
-    """By column, the values that are in no table any more."""
+    """Values that are no longer in any table, by column."""
     left = after.all()
     found = {column: set(values) - left for (_, column), values in before.values.items()}
     return {column: values for column, values in found.items() if values}
@@ -148,10 +148,10 @@ def gone(before: Kept, after: Kept) -> dict[str, set[bytes]]:
 def in_files(
     values: Mapping[str, Iterable[bytes]], *superusers: psycopg.Connection[Any], living: Kept | None = None
 ) -> dict[str, int]:
-    """By column, how many of its values are in some file of these databases; columns without any are left out.
+    """Number of values found in files of these databases, by column; columns without any are omitted.
 
-    living: what is in the tables.  Signs of texts that are nearly alike may end alike, so a value that ends as a living
-    one does is looked for whole.
+    living: values in the tables.  Signs of similar texts may end alike, so a value with the same end as a living one is
+    searched as a whole.
     """
     ends = {raw[-KEY:] for raw in living.all()} if living else set()
     by_key = {raw[-KEY:]: column for column, raws in values.items() for raw in raws if raw[-KEY:] not in ends}

@@ -1,9 +1,9 @@
-"""Memories get another type while others are added and asked for: how fast, and who waits for it.
+"""Changing the type of memories during adds and queries: the rate, and the effect on latency.
 
 fill spaces of a tenant; a tenth of the rows is about medicines
-ask and add over HTTP for a while, undisturbed
-add a type for the tenth, and ask and add until it is done
-undo it, and compare every row with what it was
+query and add over HTTP for a while, undisturbed
+add a type for the tenth, and query and add until the change is done
+undo it, and compare every row with its original
 """
 
 import http.client
@@ -34,7 +34,7 @@ from benchmarks.rotation_load import question, sentence
 from benchmarks.workers import Workers, held_still
 
 SPACE_ROWS: Final = 2_000
-EVERY: Final = 10  # one row in so many is about a medicine
+EVERY: Final = 10  # one row in this many is about a medicine
 BATCH: Final = 100
 QUIET_SECONDS: Final = 15.0
 MOST_SECONDS: Final = 3_600.0
@@ -90,7 +90,10 @@ def run(running: Instance, *, rows: int, say: Say) -> dict[str, Any]:
 
 
 def _see_through(running: Instance, workers: Workers, change: TypeChange, say: Say) -> tuple[float, "Load"]:
-    """From the first batch that was seen done to the last; the second look, which waits, is left out."""
+    """(seconds, load) of the change.
+
+    The time runs from the first batch seen done to the last, without the second look, which waits.
+    """
     load, started, at = Load(running), time.monotonic(), [0.0, 0.0]
     done = _done(change)
     load.start()
@@ -129,7 +132,7 @@ def _text(number: int) -> str:
 
 
 def _fingerprint(scope: Scope, rows: int) -> set[tuple[Any, ...]]:
-    """Of the first so many rows: those that were there before anybody asked or added."""
+    """The compared columns of the first rows, those that existed before the load began."""
     with tenant_transaction(scope):
         found = Memory.objects.within_tenant(scope).order_by("pk").values_list(*_COMPARED)[:rows]
         return {tuple(bytes(one) if isinstance(one, memoryview) else one for one in row) for row in found}
@@ -141,9 +144,9 @@ def _p95(seconds: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class Load:
-    """A caller who asks and a caller who adds, each after a short breath, in one of the spaces that are changed.
+    """A caller that queries and one that adds, with short pauses, in a space that is being changed.
 
-    queries, adds: seconds each took.
+    queries, adds: seconds of each call.
     """
 
     running: Instance

@@ -1,11 +1,11 @@
-"""A data key turns under load, while workers are killed and the database restarts: what is lost, and how fast it is.
+"""A key rotation under load, with killed workers and database restarts: what is lost, and the rate.
 
-    fill spaces that no caller writes to, and ask 500 questions of them
-    measure the bare loop, and the same rows through the job and a real worker, by turns
-    rotate; kill workers as it goes on, restart the database, stop at each quarter and ask the 500 questions again
-    open every row there is, and make its tokens and its vector again
+    fill spaces that no caller writes to, and ask 500 questions about them
+    measure the bare loop, and the same rows through the job and a real worker, alternately
+    rotate; meanwhile kill workers, restart the database, and at each quarter ask the 500 questions again
+    decrypt every row, and recompute its tokens and its vector
 
-Every worker is one that this starts: the instance's own is held still meanwhile.
+All workers are started here; the instance's own are suspended meanwhile.
 """
 
 import os
@@ -40,7 +40,7 @@ from benchmarks.rotation_load import Answer, Load, ask, question, sentence
 from benchmarks.workers import Workers, held_still, instance_state
 
 ASKED_SPACES = 25
-SPACE_ROWS = 500  # of a space, about
+SPACE_ROWS = 500  # approximate rows per space
 BATCH = 100
 PACE_ROUNDS = 2
 MOST_SECONDS = 3600.0
@@ -53,7 +53,7 @@ Say = Callable[[str], None]
 def run(
     running: Instance, *, rows: int, kills: int, restarts: int, pace_rows: int, questions: int, say: Say
 ) -> dict[str, Any]:
-    read_log.EVERY_SECONDS = 86_400.0  # a question that is asked often must not change its own answer
+    read_log.EVERY_SECONDS = 86_400.0  # recalls must not change later answers through access counts
     scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
     with held_still(running), Workers() as workers:
         pace = _pace(scope, workers, pace_rows, say) if pace_rows else {}
@@ -123,7 +123,7 @@ def _rotate(
             continue
         share, kind = events.pop(0)
         if kind == "kill":
-            time.sleep(random.random() * 0.2)  # anywhere in a batch
+            time.sleep(random.random() * 0.2)  # at a random point of a batch
             workers.kill_one()
         elif kind == "restart":
             _restart_database(load)
@@ -160,20 +160,20 @@ def _count_differing(fixed: Fixed, *, now: datetime) -> int:
 
 
 def _restart_database(load: Load) -> None:
-    """Immediately, as when the machine loses its power; the instance starts it again."""
+    """Kill the database as in a power failure; the instance restarts it."""
     load.is_down.set()
     os.kill(instance_state()["database"]["pid"], signal.SIGQUIT)
     time.sleep(0.5)
     _steadily(lambda: Tenant.objects.count())
-    time.sleep(3.0)  # until what was cut off has been noticed by everybody
+    time.sleep(3.0)  # until every process has noticed its broken connections
     load.is_down.clear()
 
 
-# --- the pace -------------------------------------------------------------------------------------------------------
+# --- rate -----------------------------------------------------------------------------------------------------------
 
 
 def _pace(scope: Scope, workers: "Workers", rows: int, say: Say) -> dict[str, Any]:
-    """The same rows re-sealed by a bare loop and through the job, by turns; rows per second."""
+    """Rows per second of re-sealing the same rows by a bare loop and by the job, alternately."""
     say(f"measuring the pace with {rows:,} rows")
     tenant = provision_tenant(Tenant.objects.get(pk=scope.tenant_id).organization, "pace", now=datetime.now(UTC))
     mine = replace(tenant.scope, environment=Environment.DEVELOPMENT)
@@ -201,12 +201,12 @@ def _bare(scope: Scope) -> float:
             break
         done += batch.done
     seconds = time.monotonic() - started
-    rotation.work(one.pk, seconds=60, workers=1, clock=lambda: datetime.now(UTC))  # closes it
+    rotation.work(one.pk, seconds=60, workers=1, clock=lambda: datetime.now(UTC))  # completes the job
     return done / seconds
 
 
 def _through_the_job(scope: Scope, workers: "Workers") -> float:
-    """From the first batch that was seen done to the last."""
+    """Rows per second, from the first batch seen done to the last."""
     _vacuum()
     one = rotation.rotate(scope, reason="pace", now=datetime.now(UTC))
     workers.start(1)
@@ -217,7 +217,7 @@ def _through_the_job(scope: Scope, workers: "Workers") -> float:
             first = (one.rows_done, time.monotonic())
         if one.rows_done >= one.rows_total and first is not None:
             break
-        time.sleep(0.1)  # looking costs what is measured
+        time.sleep(0.1)  # polling takes time from what is measured
     rate = (one.rows_done - first[0]) / (time.monotonic() - first[1])
     while one.state in OPEN:
         time.sleep(0.1)
@@ -227,17 +227,17 @@ def _through_the_job(scope: Scope, workers: "Workers") -> float:
 
 
 def _vacuum() -> None:
-    """Remove the dead rows of the round before, or the second round pays for them."""
+    """Remove the dead rows of the previous round, which would slow down the next one."""
     with superuser(autocommit=True) as cursor:
         for table in ("memories_memory", "memories_memoryvector", "memories_posting"):
             cursor.execute(SQL("vacuum {}").format(Identifier(table)))
 
 
-# --- what is there to begin with ------------------------------------------------------------------------------------
+# --- initial rows ---------------------------------------------------------------------------------------------------
 
 
 def _fill(scope: Scope, rows: int) -> tuple[dict[int, str], list[Scope]]:
-    """Text by id of so many rows, through the real pipeline; and the spaces that hold them."""
+    """Add rows through the real pipeline; returns their texts by id, and the scopes of their spaces."""
     written: dict[int, str] = {}
     spaces: list[Scope] = []
     size = min(SPACE_ROWS, max(1, rows // ASKED_SPACES))
@@ -270,7 +270,7 @@ def _ask_all(spaces: Sequence[Scope], questions: int, *, now: datetime) -> Fixed
 
 
 def _steadily(look: Callable[[], T]) -> T:
-    """Again and again, while the database restarts."""
+    """Retry while the database restarts."""
     deadline = time.monotonic() + 60
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Whether a rotation lost, mixed or left anything: every row opened and compared, every token and vector made again."""
+"""Whether a rotation lost or mixed rows: every row decrypted and compared, every token and vector recomputed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from text.terms import terms
 
 BATCH = 1_000
 SEALED = ("text_ct", "summary_ct", "label_ct", "tags_ct", "metadata_ct", "handles_ct")
-# Versions that seals carry in their third to sixth byte, beside what their row says.
+# Key versions in bytes 3 to 6 of seals that differ from the row's.
 _MIXED = """
 select count(*) from memories_memory m left join memories_memoryvector v on v.memory_id = m.id
  where m.tenant_id = %s and (
@@ -35,8 +35,10 @@ select (select count(*) from memories_memory where tenant_id = %(tenant)s and ke
 
 @dataclass(slots=True)
 class Found:
-    """lost: acknowledged and not there, or not saying what was said.  mixed: of two versions, or indexed under another
-    than sealed.  behind: not under the active version."""
+    """lost: acknowledged memories that are missing or have another text.
+
+    mixed: sealed under several key versions, or indexed under another version.  behind: not under the active version.
+    """
 
     rows: int = 0
     lost: int = 0
@@ -50,7 +52,7 @@ class Found:
 
 
 def count_mixed(scope: Scope) -> int:
-    """Of all rows at this moment, in one look."""
+    """Number of mixed rows, in a single statement."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_MIXED, [scope.tenant_id])
         (count,) = cursor.fetchone()
@@ -58,7 +60,7 @@ def count_mixed(scope: Scope) -> int:
 
 
 def check_all(scope: Scope, written: Mapping[int, str], *, active: int) -> Found:
-    """Open every row, the expired ones too.  written: what was acknowledged, text by id."""
+    """Decrypt every row, including expired ones.  written: acknowledged texts by id."""
     found = Found()
     ids = sorted(written)
     with tenant_transaction(scope):

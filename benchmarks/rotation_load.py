@@ -1,4 +1,4 @@
-"""What goes on while a key turns: adds and queries and reads over HTTP, recall in this process, and expiry."""
+"""Load during a rotation: adds, queries and reads over HTTP, recall in this process, and expiry."""
 
 import http.client
 import itertools
@@ -33,7 +33,7 @@ PLACES = ("in Lisbon", "at the harbour", "near the mill", "on the island", "behi
 
 
 def sentence(number: int) -> str:
-    """Of any number another one; the same words in every run."""
+    """A different sentence for each number, the same in every run."""
     chosen = random.Random(number)
     words = (chosen.choice(_WHO), chosen.choice(_DID), chosen.choice(_WHAT), chosen.choice(PLACES))
     return f"{' '.join(words)} and noted receipt r{number:07d} for {chosen.randrange(5, 900)} euros."
@@ -48,18 +48,18 @@ Answer = tuple[tuple[int, float], ...]
 
 
 def ask(scope: Scope, text: str, *, now: datetime) -> Answer:
-    """(memory, score) of the best ten."""
+    """(memory id, score) of the best ten hits."""
     hits = recall(scope, Plaintext(text), limit=LIMIT, now=now).hits
     return tuple((hit.memory.id, round(hit.score, 6)) for hit in hits)
 
 
 @dataclass(slots=True)
 class Load:
-    """Threads that read and write until told to stop, and what they saw.
+    """Threads that read and write until stopped, and their results.
 
-    fixed: questions, each with its space and the answer it must always get.  written, gone: text by id, as
-    acknowledged; what is gone was soft-deleted.
-    is_down: set while the database is being restarted; what fails then is counted apart.
+    fixed: questions, each with its scope and its only right answer.  written, gone: acknowledged texts by id; those in
+    gone were soft-deleted.
+    is_down: set while the database restarts; failures during that time are counted separately.
     """
 
     running: Instance
@@ -109,7 +109,7 @@ class Load:
             connections.close_all()
 
     def _add_and_find(self, caller: "_Caller") -> None:
-        """Acknowledged is stored, and found immediately by its own words."""
+        """An acknowledged memory is stored, and found immediately by its own words."""
         number = next(self._numbers)
         added = caller.post("/memory/add", {"text": sentence(number), "importance": 0.6})
         self.written[added["id"]] = sentence(number)
@@ -125,13 +125,13 @@ class Load:
             self.wrong.append(f"memory {memory_id} did not say what was written")
 
     def _recall(self, caller: "_Caller") -> None:
-        """At whatever moment of the rotation, the answer is the one of before."""
+        """At any point of the rotation, the answer equals the one from before."""
         scope, text, expected = random.choice(self.fixed)
         if ask(scope, text, now=self.asked_at) != expected:
             self.wrong.append("a question was answered otherwise than before")
 
     def _expire(self, caller: "_Caller") -> None:
-        """Rows that are past their time are soft-deleted, and re-sealed like all others."""
+        """Expired rows are soft-deleted, and re-sealed like all others."""
         now, number = datetime.now(UTC), next(self._numbers)
         proposal = Proposal(text=Plaintext(sentence(number)), importance=0.6, ttl_minutes=1)
         (outcome,) = remember(self.writing, [proposal], now=now)
@@ -140,7 +140,7 @@ class Load:
 
 
 class Refused(Exception):
-    """An answer that is none."""
+    """A response with an error status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -148,7 +148,7 @@ class Refused(Exception):
 
 
 class _Caller:
-    """One kept-alive connection, as an SDK keeps."""
+    """A client with one keep-alive connection, like an SDK."""
 
     def __init__(self, running: Instance) -> None:
         address = urlsplit(running.url)

@@ -1,6 +1,6 @@
-"""Recall over HTTP in spaces of different sizes, while the tables they share with others grow.
+"""Latency of recall over HTTP in spaces of different sizes, while the shared tables grow.
 
-Beside each: what the same work costs bare, in the same run, and how many of the exactly nearest ten are found.
+Each is compared with the bare work in the same run, and with the exact nearest ten neighbours.
 """
 
 import random
@@ -40,7 +40,7 @@ OFF_TOPIC: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """One space that is asked."""
+    """A space that is queried."""
 
     rows: int
     scope: Scope
@@ -51,9 +51,9 @@ class _Place:
 def run(
     running: Instance, *, spaces: Sequence[int], tables: Sequence[int], runs: int, say: Callable[[str], object]
 ) -> dict[str, Any]:
-    """For each size of the tables and each space in it: milliseconds (p50, p95), ratio to the bare parts, recall.
+    """For each table size and each space: milliseconds (p50, p95), ratio to the bare parts, and recall.
 
-    Then how much slower each space is in the largest tables than in the smallest.
+    Then the slowdown of each space between the smallest and the largest tables.
     """
     places = [_fill(running, rows) for rows in spaces]
     say(f"filled spaces of {', '.join(f'{one.rows:,}' for one in places)}")
@@ -84,9 +84,9 @@ def _fill(running: Instance, rows: int) -> _Place:
 
 def _measured(place: _Place, runs: int) -> dict[str, Any]:
     chosen = random.Random(11)
-    # Every fourth question is about nothing that was ever said here.
+    # Every fourth question is about something that no text mentions.
     questions = [ask_about(chosen) if turn % 4 else chosen.choice(OFF_TOPIC) for turn in range(runs)]
-    place.caller.close()  # the server has, while the tables were filled; the next request opens another
+    place.caller.close()  # the server has closed it while the tables were filled; the next request reconnects
     query = measure(lambda turn: place.caller.post("/memory/query", {"query": questions[turn], "k": NEAREST}), runs)
     parts = bare_query(place.scope, questions, runs)
     return {
@@ -100,7 +100,7 @@ def _measured(place: _Place, runs: int) -> dict[str, Any]:
 
 
 def _recall(place: _Place, questions: Sequence[str]) -> float:
-    """The share of the exactly nearest that are found, of so many as recall asks for; equal cosines count as equal."""
+    """Share found of the exact nearest neighbours, as many as recall requests; equal cosines count as found."""
     embedder, now, found = get_embedder(), datetime.now(UTC), []
     for question in dict.fromkeys(questions):
         vector = embedder.embed([question])[0]
@@ -111,7 +111,7 @@ def _recall(place: _Place, questions: Sequence[str]) -> float:
                 place.scope, place.scope.space, vector, cipher, limit=candidates_per_retriever(NEAREST), now=now,
                 embedder=embedder.id, among=place.rows, sure=SURE,
             )  # fmt: skip
-        # The row that all were copied from is none of those whose vectors are known here.
+        # The vector of the template row is not known here.
         near = [one for one in near if one[0] != first][:NEAREST]
         cosines = place.filled.vectors @ vector
         worst = np.partition(cosines, -len(near))[-len(near)]

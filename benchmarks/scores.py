@@ -1,4 +1,4 @@
-"""Retrieval scores of one ranking against its gold set, and their mean over questions.  Pure."""
+"""Retrieval scores of a ranking against its gold set, and their mean over questions.  Pure functions."""
 
 import math
 from collections import defaultdict
@@ -8,8 +8,10 @@ CUTS = (1, 5, 10, 40)
 
 
 def score(ranking: Sequence[Hashable], gold: Sequence[Hashable]) -> dict[str, float]:
-    """any@k, all@k and frac@k (share of the gold found) for k in CUTS, and NDCG@10 with binary gains, the ideal being
-    the gold set in the first places.  Each in 0..1.  gold: not empty."""
+    """any@k, all@k and frac@k (share of the gold set found) for k in CUTS, and NDCG@10 with binary gains.
+
+    Each in 0..1.  The ideal ranking has the gold set in the first places.  gold: not empty.
+    """
     wanted = set(gold)
     places = [place for place, item in enumerate(dict.fromkeys(ranking)) if item in wanted]
     scores: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What the service really stores of a space: its rows, as a thief of the database would have them."""
+"""The rows that the service stores for a space, as an attacker with the database would see them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from benchmarks.recall import Haystack, embed_the_rest
 from text.terms import indexed, rounded_length, terms
 
 TEXTS = 100
-Posting = tuple[int, int, int]  # token, how often, in how long a text
+Posting = tuple[int, int, int]  # token, term frequency, length of the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """tokens, vectors: rows that can be searched.  as_expected: they and the sizes are those the attacks assume."""
+    """tokens, vectors: number of searchable rows.  as_expected: rows and sizes are as the attacks assume."""
 
     profile: str
     memories: int
@@ -35,7 +35,7 @@ class Look:
 
 
 def look(haystack: Haystack, scope: Scope, *, now: datetime) -> list[Look]:
-    """The first texts of the haystack, remembered in a space of each profile.  scope: without spaces."""
+    """Store the first texts of the haystack in a space of each profile, and read the rows.  scope: without spaces."""
     texts = list(dict.fromkeys(item["text"] for item in haystack.items))[:TEXTS]
     return [_look(haystack.name, texts, profile, scope, now=now) for profile in Profile]
 

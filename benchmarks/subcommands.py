@@ -1,6 +1,6 @@
-"""The sub-commands of `python -m benchmarks`: each runs one benchmark, prints its figures and returns them.
+"""Sub-commands of `python -m benchmarks`: each runs one benchmark, prints its figures and returns them.
 
-Each imports what it runs by itself: only once there is an instance does Django know its databases.
+Each imports its benchmark in the function: Django is set up only once an instance runs.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The retention takes out many memories of one end user while another one recalls: rate, recall, and what is left."""
+"""Retention removes many memories of one end user while another recalls: rate, latency, and remaining rows."""
 
 import threading
 import time
@@ -19,13 +19,13 @@ from benchmarks.instance import Instance, superuser
 from benchmarks.latency import COPY_COLUMNS, Caller, measure, sentences
 
 TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting", "memories_memorytransition")
-WORDS: Final = 8  # keyed words of each copy
-DAYS: Final = 90  # that memories are kept
+WORDS: Final = 8  # keyed terms per copy
+DAYS: Final = 90  # retention period
 CHUNK: Final = 20_000
 
 
 def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> dict[str, Any]:
-    """Figures by name: seconds, rows a second, milliseconds (p50, p95) of recall, megabytes of the tables."""
+    """Figures: seconds, rows a second, milliseconds (p50, p95) of recall, megabytes of the tables."""
     caller, said = Caller(running), sentences()
     for start in range(0, live, 50):
         items = [{"text": next(said), "importance": 0.6} for _ in range(min(50, live - start))]
@@ -41,7 +41,7 @@ def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> 
     set_policy(scope, Level.TENANT, 0, {"active_days": DAYS}, now=now)
     _copy(there, rows, now=now)
     _vacuum()
-    caller.close()  # the server has closed it meanwhile; the next request opens another
+    caller.close()  # the server has closed it meanwhile; the next request reconnects
     result: dict[str, Any] = {"rows": rows, "live": live, "pause": pause, "megabytes before": _megabytes()}
     result["recall before"] = _recall(caller, runs)
     for name, moment in (("deletes", now), ("purges", now + timedelta(days=8))):
@@ -56,7 +56,7 @@ def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> 
 
 
 def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
-    """Memories that were due yesterday: copies, under new ids, with vectors and keyed words of their own."""
+    """Insert memories due since yesterday, as copies with their own ids, vectors and keyed terms."""
     with tenant_transaction(scope):
         first = Memory.objects.within(scope).values_list("pk", flat=True).get()
     columns, stored = COPY_COLUMNS.replace("created_at, ", ""), now - timedelta(days=DAYS + 1)
@@ -82,7 +82,7 @@ def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
 
 
 def _swept(scope: Scope, caller: Caller, name: str, now: datetime, runs: int, pause: float) -> dict[str, Any]:
-    """One run of the retention, in a thread; recall meanwhile, again and again until it is done."""
+    """Run the retention once in a thread, and recall repeatedly until it is done."""
     done: list[Swept] = []
     seconds = [0.0]
 

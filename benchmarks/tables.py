@@ -1,4 +1,4 @@
-"""Tables of figures, and the consoles that they are printed to."""
+"""Tables of figures, and the consoles for them."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 160  # characters of a line where no terminal says how many there are: a file, a pipe
+WIDTH = 160  # characters per line if there is no terminal: a file, a pipe
 
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
-aside = Console(stderr=True)  # progress, and tables while JSON takes the standard output
+aside = Console(stderr=True)  # stderr, for progress, and for tables while stdout carries JSON
 
 
 def say_figures(result: dict[str, Any]) -> dict[str, Any]:
-    """The same, once it is printed."""
+    """Print the figures and return them."""
     table = Table("measured", "figure", show_header=False)
     for name, figure in _flat(result):
         table.add_row(name, _figure(figure))
@@ -23,7 +23,7 @@ def say_figures(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]]) -> Table:
-    """In percent: a row for each ranking, in a section for each category of questions."""
+    """Percentages: a row per ranking, in a section per category of questions."""
     names = list(next(iter(categories["all"].values())))
     table = Table("category", "ranking", *names, title=title)
     for category, rankings in categories.items():
@@ -35,7 +35,7 @@ def scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]])
 
 
 def figures_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A row for each of rows, and a column for each name that one of them has."""
+    """A row for each of rows, and a column for each name in any of them."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = Table(*names, title=title)
     for row in rows:
@@ -44,7 +44,7 @@ def figures_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _flat(figures: Mapping[str, Any], before: str = "") -> list[tuple[str, object]]:
-    """Figures inside of figures by all their names."""
+    """Nested figures, with their names joined."""
     rows: list[tuple[str, object]] = []
     for name, figure in figures.items():
         rows += _flat(figure, f"{before}{name}: ") if isinstance(figure, dict) else [(f"{before}{name}", figure)]
@@ -52,7 +52,7 @@ def _flat(figures: Mapping[str, Any], before: str = "") -> list[tuple[str, objec
 
 
 def _figure(value: object) -> str:
-    """Milliseconds as p50 (p95)."""
+    """A figure as text; milliseconds as p50 (p95)."""
     if isinstance(value, tuple):
         median, slow = value
         return f"{median:.1f} ({slow:.1f})"

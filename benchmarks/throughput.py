@@ -1,6 +1,6 @@
-"""How much the whole server does in a second, beside a view that does nothing, and how much memory its processes take.
+"""Requests per second of the whole server, compared with an empty view, and the memory of its processes.
 
-The callers run on the same cores as the server, so the ratios say more than the rates.
+The callers run on the same cores as the server, so the ratios mean more than the rates.
 """
 
 import itertools
@@ -17,12 +17,12 @@ from typing import Any, Final
 from benchmarks.instance import Instance
 from benchmarks.latency import Caller, ask_about, sentences
 
-ABSENT: Final = "/nothing-is-here"  # through every middleware, to no view, and to no database
+ABSENT: Final = "/nothing-is-here"  # a 404: passes every middleware, but reaches no view and no database
 PARTS: Final = (("gunicorn", "web server"), ("celery", "worker and timetable"), ("postgres", "PostgreSQL"))
 
 
 def run(running: Instance, *, rows: int, callers: int, seconds: float) -> dict[str, Any]:
-    """Requests a second by what was asked, their share of what a view that does nothing gives, and MiB by process."""
+    """Requests a second by endpoint, their ratio to an empty view, and MiB by process."""
     texts = list(itertools.islice(sentences(), max(rows, 1000)))
     with closing(Caller(running)) as caller:
         for start in range(0, rows, 50):
@@ -48,7 +48,7 @@ def run(running: Instance, *, rows: int, callers: int, seconds: float) -> dict[s
 
 
 def _rate(running: Instance, ask: Callable[[Caller], Any], *, callers: int, seconds: float) -> float:
-    """Answers a second over ``callers`` kept connections, after a second that does not count."""
+    """Responses a second over ``callers`` keep-alive connections, after a second of warm-up."""
     counting, done, failed = threading.Event(), threading.Event(), threading.Event()
     counts = [0] * callers
 
@@ -79,13 +79,13 @@ def _rate(running: Instance, ask: Callable[[Caller], Any], *, callers: int, seco
 
 
 def memory_of(running: Instance, home: str) -> dict[str, dict[str, float]]:
-    """Of each kind of process: how many, their memory (shared pages divided among those who share), the largest's."""
+    """By kind of process: how many, their memory (PSS), and that of the largest."""
     found: dict[str, list[float]] = defaultdict(list)
     for pid in _processes(running.pid, home):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             smaps = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except OSError:  # ended meanwhile
+        except OSError:  # the process has ended
             continue
         kind = next((kind for word, kind in PARTS if word in command), "supervisor")
         found[kind].append(next(int(line.split()[1]) for line in smaps.splitlines() if line.startswith("Pss:")) / 1024)
@@ -96,7 +96,7 @@ def memory_of(running: Instance, home: str) -> dict[str, dict[str, float]]:
 
 
 def _processes(supervisor: int, home: str) -> Iterator[int]:
-    """The supervisor, those that name this home on their command line, and the descendants of them all."""
+    """The supervisor, processes whose command line names this home, and all their descendants."""
     parents, named = {}, {supervisor}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

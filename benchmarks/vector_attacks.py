@@ -1,8 +1,8 @@
-"""What an attacker with the rotated vectors of a store, and none of its keys, can find out: whose vector is which text.
+"""Attacks on rotated vectors without their keys: which stored vector belongs to which text.
 
-Pure.  A rotation keeps every inner product.  So texts that the attacker guesses, embedded by the same public model,
-show among themselves the very products that the stored vectors show among themselves; one who matches a few
-hundred of them undoes the rotation.
+Pure functions.  A rotation preserves inner products.  So texts that the attacker guesses, embedded with the same public
+model, have the same products among themselves as the stored vectors; matching a few hundred of them yields the
+rotation.
 """
 
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
-Matches = NDArray[np.intp]  # for each stored vector the guess it is, or -1
+Matches = NDArray[np.intp]  # for each stored vector its guess, or -1
 
 QUANTILES = 64
-WITNESSES = 200  # stored vectors that a guessed pair is tried on
+WITNESSES = 200  # stored vectors used to test a guessed pair
 ANCHORS = 12
 TRIES = 800
-CLOSEST = 0.75  # two texts nearer than this stand at nearly the same products from any third, and show too little
+CLOSEST = 0.75  # cosine above which two texts have nearly the same products with any third, and so reveal too little
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """texts: which text each stored vector is of.  listed: which text each guess is; guesses: their plain vectors."""
+    """texts: the text of each stored vector.  listed: the text of each guess; guesses: their plain vectors."""
 
     stored: Vectors
     texts: NDArray[np.intp]
@@ -31,17 +31,17 @@ class Case:
     listed: NDArray[np.intp]
 
     def identified(self, matches: Matches) -> float:
-        """The share of the stored vectors that are matched with the text they are of."""
+        """The share of stored vectors that are matched with their text."""
         return float(np.mean((matches >= 0) & (self.listed[matches] == self.texts)))
 
 
 def by_signature(case: Case) -> Matches:
-    """Nothing known: each vector by the sorted list of its products with all the others."""
+    """No known pairs: match each vector by the sorted list of its products with all others."""
     return _nearest(_signature_distance(case.stored, case.guesses))
 
 
 def by_signature_refined(case: Case, *, rounds: int = 6) -> Matches:
-    """As above, then over and over: the rotation that fits the surest matches, and new matches under it."""
+    """As above, then repeatedly: fit the rotation to the surest matches, and match again with it."""
     distance = _signature_distance(case.stored, case.guesses)
     for _ in range(rounds):
         best = distance.argmin(axis=1)
@@ -53,16 +53,16 @@ def by_signature_refined(case: Case, *, rounds: int = 6) -> Matches:
 
 
 def by_geometry(case: Case, *, tolerance: float, rng: np.random.Generator) -> Matches:
-    """Nothing known: two guesses stand for two vectors if, for many a third vector, there is a third guess at the same
-    two products from them.  One such pair finds all the others.
+    """No known pairs: find one pair of vectors and guesses with consistent geometry, then extend it to all others.
 
-    tolerance: how far a product may be off; of what halfvec rounds away, or of noise.
+    Two guesses match two vectors if, for many a third vector, a third guess has the same products with them.
+    tolerance: possible error of a product, from halfvec rounding or noise.
     """
     stored, guessed = case.stored @ case.stored.T, case.guesses @ case.guesses.T
     witnesses = rng.permutation(len(stored))[:WITNESSES]
 
     def agreeing(pair: tuple[int, int], guess: tuple[int, int]) -> int:
-        # One witness could agree with anything when the list is long; many agree with the true pair alone.
+        # With a long list one witness can agree by chance; many agree only with the true pair.
         agrees = np.ones((len(witnesses), len(guessed)), bool)
         for mine, theirs in zip(pair, guess, strict=True):
             agrees &= np.abs(stored[mine, witnesses][:, None] - guessed[theirs][None]) < tolerance
@@ -86,7 +86,7 @@ def by_geometry(case: Case, *, tolerance: float, rng: np.random.Generator) -> Ma
 def _equal_products(
     stored: Vectors, guessed: Vectors, tolerance: float
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Pairs of vectors and pairs of guesses with the same product, the closest first: those are the rarest."""
+    """Pairs of vectors and pairs of guesses with equal products, largest first: those are the rarest."""
     mine, theirs = np.triu_indices(len(stored), 1), np.triu_indices(len(guessed), 1)
     products, others = stored[mine], guessed[theirs]
     order = np.argsort(others)
@@ -114,7 +114,7 @@ def _grow(
     witnesses: NDArray[np.intp],
     tolerance: float,
 ) -> Matches:
-    """Everything that has the right products with the pair, and then with what was found by it."""
+    """Match everything that has the right products with the pair, and then with what was found."""
     first = _off_by(stored[:, witnesses].T, guessed, pair, guess)
     best = first.argmin(axis=1)
     near = np.flatnonzero((first.min(axis=1) < tolerance) & (first.argmin(axis=0)[best] == np.arange(len(best))))[
@@ -127,7 +127,7 @@ def _grow(
 
 
 def _off_by(stored: Vectors, guessed: Vectors, mine: tuple[int, ...], theirs: tuple[int, ...]) -> Vectors:
-    """How far the worst product with the anchors is off, for each vector and each guess."""
+    """The largest error of a product with the anchors, for each vector and each guess."""
     worst = np.zeros((len(stored), len(guessed)), np.float32)
     for one, other in zip(mine, theirs, strict=True):
         np.maximum(worst, np.abs(stored[:, one][:, None] - guessed[:, other][None]), out=worst)
@@ -135,9 +135,9 @@ def _off_by(stored: Vectors, guessed: Vectors, mine: tuple[int, ...], theirs: tu
 
 
 def by_known_pairs(case: Case, known: NDArray[np.intp]) -> Matches:
-    """A few texts of the store are known: any other guess is confirmed by its products with them.
+    """Some stored texts are known: confirm any other guess by its products with them.
 
-    known: places among the stored vectors whose texts are on the list.
+    known: indexes of stored vectors whose texts are on the list.
     """
     place = {text: at for at, text in enumerate(case.listed)}
     theirs = tuple(place[case.texts[at]] for at in known)
@@ -149,12 +149,12 @@ def by_known_pairs(case: Case, known: NDArray[np.intp]) -> Matches:
 
 
 def by_fit(case: Case, rotation: Vectors) -> Matches:
-    """The rotation is known, or nearly: each vector is the guess that comes to lie nearest."""
+    """The rotation is known, at least approximately: match each vector with the nearest rotated guess."""
     return _nearest(-case.stored @ (case.guesses @ rotation).T)
 
 
 def fit(plain: Vectors, rotated: Vectors) -> Vectors:
-    """The rotation that best takes the one to the other (orthogonal Procrustes, Schönemann 1966)."""
+    """The rotation that best maps one set to the other (orthogonal Procrustes, Schönemann 1966)."""
     left, _, right = np.linalg.svd(plain.T @ rotated)
     return np.asarray(left @ right, np.float32)
 
@@ -166,13 +166,13 @@ def _signature_distance(stored: Vectors, guesses: Vectors) -> Vectors:
 
 
 def _nearest(distance: Vectors) -> Matches:
-    """For each stored vector the guess at the least distance."""
+    """For each stored vector the nearest guess."""
     matches: Matches = distance.argmin(axis=1)
     return matches
 
 
 def _signature(vectors: Vectors) -> Vectors:
-    """The products of each vector with all the others, sorted and taken at even steps: of one length for any store."""
+    """Products of each vector with all others, sorted and sampled at even steps, so that the length is fixed."""
     products = np.sort(vectors @ vectors.T, axis=1)[:, :-1]  # the last is its product with itself
     at = np.linspace(0, products.shape[1] - 1, QUANTILES)
     low = np.floor(at).astype(int)

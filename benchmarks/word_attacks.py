@@ -1,7 +1,7 @@
-"""What the keyed words of a store, without its keys, give away: which token is which word.  Pure.
+"""Attacks on the keyed terms of a store without its keys: which token is which word.  Pure functions.
 
-The attacker knows the program: from a corpus of plain texts that resembles the store he makes the same index, without
-keys, and matches tokens to words by how often they occur and beside which others.
+The attacker knows the program, and builds an unkeyed index from a corpus of similar plain texts.  Then they match
+tokens to words by frequency and co-occurrence.
 """
 
 from collections import Counter
@@ -12,17 +12,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-TOKENS, WORDS = 1000, 1500  # the commonest of the store that are attacked; the commonest of the corpus that are tried
-STEP = 25  # guesses taken for true before the others are made again; more once more is known
+TOKENS, WORDS = 1000, 1500  # commonest tokens of the store to attack; commonest words of the corpus to try
+STEP = 25  # guesses accepted per round; more once more is known
 _LEAST = 1e-12
 
 Document = Mapping[int, int] | Mapping[str, int]
-Pairs = Mapping[int, int]  # place of a token in its index -> place of a word in the other
+Pairs = Mapping[int, int]  # index of a token -> index of a word
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """names: tokens or words, commonest first.  together: the share of documents that hold both, square."""
+    """names: tokens or words, commonest first.  together: share of documents with both, a square matrix."""
 
     names: Sequence[int | str]
     together: NDArray[np.float32]
@@ -30,7 +30,7 @@ class Index:
     @classmethod
     def of(cls, documents: Sequence[Document], *, most: int) -> Self:
         frequencies = Counter(name for document in documents for name in document)
-        # Ties by the name: tokens are random, so the order of words does not come through.
+        # Break ties by name: tokens are random, so the order of words is not revealed.
         names = sorted(frequencies, key=lambda name: (-frequencies[name], str(name)))[:most]
         place = {name: at for at, name in enumerate(names)}
         holds = np.zeros((len(names), len(documents)), np.float32)
@@ -41,15 +41,16 @@ class Index:
 
 
 def by_frequency(store: Index, corpus: Index) -> dict[int, int]:
-    """The commonest token is the commonest word, and so on: nothing known."""
+    """Nothing known: the commonest token is the commonest word, and so on."""
     return {place: place for place in range(min(len(store.names), len(corpus.names)))}
 
 
 def by_company(store: Index, corpus: Index, known: Pairs, *, frequency: float) -> dict[int, int]:
     """Refined score attack: Damie, Hahn and Peter 2021, section 5.
 
-    A word is guessed by how often it stands beside each known one; the most certain guesses then count as known, and
-    so on.  frequency: what a word's own frequency weighs beside one known word; 0 in the paper.
+    A word is guessed by its co-occurrence with each known word; the most certain guesses then count as known, and so
+    on.
+    frequency: weight of a word's own frequency relative to one known word; 0 in the paper.
     """
     alone = np.diag(store.together)[:, None] - np.diag(corpus.together)[None]
     distance = (frequency * alone**2).astype(np.float32)
@@ -75,13 +76,13 @@ def _learn(distance: NDArray[np.float32], store: Index, corpus: Index, pairs: Pa
 def _surest(
     distance: NDArray[np.float32], tokens: NDArray[np.intp], words: NDArray[np.intp], *, most: int
 ) -> dict[int, int]:
-    """The guesses that are best by the widest margin, each word once."""
+    """The guesses with the widest margin, each word at most once."""
     near = distance[np.ix_(tokens, words)]
     best = near.argmin(axis=1)
     first, second = np.maximum(np.partition(near, 1, axis=1)[:, :2], _LEAST).T
     sure: dict[int, int] = {}
     taken: set[int] = set()
-    # The margin between the paper's scores, which are logarithms, is a ratio.
+    # The paper's scores are logarithms, so their margin is a ratio here.
     for at in np.argsort(first / second, kind="stable"):
         if best[at] not in taken:
             taken.add(int(best[at]))
@@ -94,7 +95,7 @@ def _surest(
 def draw_known(
     store: Index, corpus: Index, truth: Mapping[int | str, str], count: int, rng: np.random.Generator
 ) -> dict[int, int]:
-    """Words whose tokens the attacker has been told: among the 200 commonest, which help him most."""
+    """Words whose tokens the attacker knows, among the 200 commonest, which help most."""
     place = {name: at for at, name in enumerate(corpus.names)}
     possible = [at for at, token in enumerate(store.names[:200]) if truth[token] in place]
     drawn = rng.choice(possible, min(count, len(possible)), replace=False)
@@ -104,7 +105,7 @@ def draw_known(
 def recovered(
     found: Pairs, store: Index, corpus: Index, truth: Mapping[int | str, str], known: Pairs, *, of: int
 ) -> float:
-    """The share of the store's commonest tokens whose word was found.  Those that were known do not count."""
+    """The share of the store's commonest tokens whose word was found, excluding those that were known."""
     asked = [at for at in range(min(of, len(store.names))) if at not in known]
     right = sum(at in found and corpus.names[found[at]] == truth[store.names[at]] for at in asked)
     return right / max(1, len(asked))

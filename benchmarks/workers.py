@@ -1,4 +1,4 @@
-"""Workers that a benchmark starts and kills, beside an instance whose own worker is held still."""
+"""Workers that a benchmark starts and kills, while the instance's own are suspended."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ WORKERS: Final = 2
 
 
 class Workers:
-    """Workers of our own, each with one process that works.  All of them end with this."""
+    """Starts workers with one process each.  All of them end with the context."""
 
     def __init__(self) -> None:
         self._running: list[subprocess.Popen[bytes]] = []
@@ -42,7 +42,7 @@ class Workers:
         self._running += [self._spawn() for _ in range(count)]
 
     def kill_one(self) -> None:
-        """By turns a whole worker, and only the process in it that works; both come back immediately."""
+        """Kill alternately a whole worker, or only its process; both are restarted immediately."""
         self._kills += 1
         number = random.randrange(len(self._running))
         worker = self._running[number]
@@ -56,13 +56,13 @@ class Workers:
         self._running[number] = self._spawn()
 
     def kill_all(self) -> None:
-        """All workers together, with what works in them; they come back immediately."""
+        """Kill all workers with their processes; they are restarted immediately."""
         count = len(self._running)
         self.stop()
         self.start(count)
 
     def most_memory(self) -> int:
-        """The most bytes that any process of theirs that lives now has held."""
+        """Peak memory in bytes of any running worker process."""
         pids = [pid for worker in self._running for pid in (worker.pid, *children_of(worker.pid))]
         return max(map(_peak_bytes, pids), default=0)
 
@@ -101,7 +101,7 @@ def _peak_bytes(pid: int) -> int:
 
 @contextlib.contextmanager
 def held_still(running: Instance) -> Iterator[None]:
-    """The instance's own workers do nothing meanwhile: they would go on where the others are killed."""
+    """Suspend the instance's own workers: they would take over the work of those that are killed."""
     pid = instance_state()["processes"]["worker"]["pid"]
     os.killpg(pid, signal.SIGSTOP)
     try:

@@ -1,6 +1,6 @@
-"""The settings of adapters: which class serves as each, with which options.  memsync.settings imports them.
+"""Django settings of the adapters: the class that implements each one, and its options.
 
-It is imported first, so it loads what a running instance says, for memsync.settings as well.
+memsync.settings imports this module first, so it also loads the running instance's environment for memsync.settings.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ CLASSIFIER: dict[str, Any] | None = (
         "OPTIONS": env.json("CLASSIFIER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
     }
     if _classifier
-    else None  # all is kept but what a guard or the filler refuses
+    else None  # no classifier: everything is kept except what a guard or the filler test refuses
 )
 _extractor_url = env.str("EXTRACTOR_URL", default="")
 EXTRACTOR: dict[str, Any] | None = (
@@ -40,7 +40,7 @@ EXTRACTOR: dict[str, Any] | None = (
         },
     }
     if _extractor_url
-    else None  # rules alone
+    else None  # no extractor: rules only
 )
 _reranker_url = env.str("RERANKER_URL", default="")
 RERANKER: dict[str, Any] | None = (
@@ -61,6 +61,6 @@ WEBHOOK_SENDER = {
     "BACKEND": "apps.adapters.senders.http.HttpSender",
     "OPTIONS": {
         "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
-        "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # besides public addresses
+        "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # allowed in addition to public addresses
     },
 }

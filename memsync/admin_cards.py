@@ -1,4 +1,4 @@
-"""The numbers on the admin's first page and on a tenant's page.  Counts and times of rows, read as the operator."""
+"""Figures on the admin's first page and on a tenant's page: counts and times of rows, read as the operator role."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
 from memsync.admin_charts import ChartPicture, pictures
 
-# Counting more rows than these one by one would make the page wait; the planner's estimate is near enough.
+# Above this row count an exact count is too slow for a page; the planner's estimate is shown instead.
 COUNTED: Final = 100_000
 ENDING_SOON: Final = timedelta(days=14)
 LATE: Final = timedelta(minutes=5)
@@ -28,7 +28,7 @@ LATE: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardShare:
-    """One state out of several that make up a whole.  share: 0..100."""
+    """One state among several that make up a whole.  share: percentage, 0..100."""
 
     name: str
     count: int
@@ -52,7 +52,7 @@ class Overview:
     states: Sequence[CardShare]
     pictures: Sequence[ChartPicture]
     events: Sequence[Any]  # audit rows, each with the name of its tenant
-    is_blind: bool  # the operator's database address was not set, and row-level security hides the tenants' rows
+    is_blind: bool  # no operator database is configured, so row-level security hides the tenants' rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def _card(title: str, number: str, note: str, model: Any, icon: str, tenant_id: 
 
 
 def _number(rows: QuerySet[Any]) -> str:
-    """How many these are, or about how many."""
+    """The number of rows, exact or estimated."""
     estimate = _estimate(rows)
     return f"≈ {estimate:,}" if estimate > COUNTED else f"{rows.count():,}"
 
@@ -228,7 +228,7 @@ def _valid(now: datetime) -> Q:
 
 
 def _estimate(rows: QuerySet[Any]) -> int:
-    """The planner's guess at how many these are."""
+    """The planner's estimate of the number of rows."""
     found = re.search(r"rows=(\d+)", rows.order_by().values("pk").explain())
     return int(found[1]) if found else 0
 

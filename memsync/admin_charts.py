@@ -1,6 +1,6 @@
-"""The pictures of the admin's first page, of the whole deployment: counts, times and ages, read as the operator.
+"""Charts of the admin's first page, over the whole deployment: counts, times and ages, read as the operator role.
 
-Each statement has so long and no longer, and what it found is kept for as long as it took to count (``reckoning``).
+Each statement has a time limit, and its result is cached (``apps.console.cached_counts``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ from apps.recall.latency_histogram import BOUNDS, percentile
 DAYS: Final = 14
 HOURS: Final = 48
 PATIENCE_MS: Final = 1_500
-AGE_DAYS: Final = 30  # of a column of the keys' ages
-AGES: Final = 13  # the last one is for all that are older
-RUNS: Final = 1_000  # of a tenant, looked at
+AGE_DAYS: Final = 30  # days per column of the key age chart
+AGES: Final = 13  # columns; the last one covers all older keys
+RUNS: Final = 1_000  # most recent runs read per tenant
 SWEPT: Final = ("archived", "deleted", "purged")
 Rows = Sequence[tuple[Any, ...]]
 
-# Along the index that begins with the tenant, and so for each tenant by itself.
+# One lateral subquery per tenant, so that each uses the index that begins with the tenant.
 _CANDIDATES: Final = """
 select date_trunc(%(step)s, one.created_at, 'UTC'), one.decision, count(*) from tenants_tenant tenant
 cross join lateral (select created_at, decision from ingest_candidate
@@ -58,9 +58,9 @@ select date_trunc('day', run.created_at, 'UTC'), sum(run.archived), sum(run.dele
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPicture:
-    """said: the whole in a sentence.  legend: what each part of a stack is, and how much of it there is.
+    """One chart.  said: a sentence that sums it up.  legend: each part of a stack and its amount.
 
-    chart and bars: one of them, or neither where there is nothing to draw.  is_too_much: it took too long to count.
+    chart, bars: one of them is set, or neither if there is no data.  is_too_much: the query exceeded its time limit.
     """
 
     name: str

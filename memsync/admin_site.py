@@ -1,6 +1,6 @@
-"""The operators' site: one page of counts, the apps' pages, and a policy for the browser that only they need.
+"""The operators' admin site: one page of counts, the apps' pages, and its own Content-Security-Policy.
 
-Everything is read as the database role ``memsync_operator``; see ``apps.core.admin``.
+All rows are read as the database role ``memsync_operator``; see ``apps.core.admin``.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # unfold ships no types
 else:
     from unfold.sites import UnfoldAdminSite
 
-# The theme styles elements one by one, and two style sheets stand in its pages: its colours, and what its htmx adds.
-# tests/web/test_admin_in_a_browser.py notices when a new version of the theme has others.
+# Hashes of the two inline style sheets in the theme's pages: its colours, and the one that its htmx adds.  Besides, the
+# theme uses style attributes.  tests/web/test_admin_in_a_browser.py fails when a new version has other style sheets.
 STYLE_SHEETS: Final = (
     "'sha256-CftXQ/6rIQ3AMOrJUsQzoK+KGLgk4scJJlfXyvE/1mQ='",
     "'sha256-bsV5JivYxvGywDAZ22EZJKBFip65Ng9xoJVLbBg7bdo='",
@@ -55,16 +55,16 @@ class MemsyncAdminSite(UnfoldAdminSite):
         return super().index(request, {"overview": admin_cards.gather(now=timezone.now()), **(extra_context or {})})
 
     def about_tenant(self, tenant: Any) -> admin_cards.AboutTenant:
-        """For a tenant's page: what it holds, which only apps above ``tenants`` know."""
+        """Figures for a tenant's page that only apps above ``tenants`` can compute."""
         return admin_cards.about_tenant(tenant.pk, now=timezone.now())
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """An operator who has shown a passkey or a code in this session."""
+        """Whether the user is an operator who has used a passkey or a code in this session."""
         return bool(super().has_permission(request)) and second_factors.has_shown_second_factor(request)
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Operators sign in where people do, and prove who they are as people do; this says where to go next."""
+        """Redirect to the common sign-in pages, where operators sign in and use a second factor like all users."""
         first = reverse("admin:index", current_app=self.name)
         asked = request.GET.get(REDIRECT_FIELD_NAME, "")
         is_here = asked.startswith(first) and asked.isprintable()

@@ -1,4 +1,4 @@
-"""The settings of the REST framework and of the API's schema.  memsync.settings imports both."""
+"""Settings of Django REST framework and of the OpenAPI schema.  Imported by memsync.settings."""
 
 from importlib.metadata import version
 

@@ -6,8 +6,9 @@ class MemsyncConfig(AppConfig):
     verbose_name = "memsync"
 
     def ready(self) -> None:
-        # Importing the checks registers them; importing Celery's application makes it that of every thread of every
-        # process, or tasks sent by a web server would go by Celery's own default one, which knows no broker of ours.
+        # Importing the checks registers them.  Importing the Celery application makes it the default of every thread in
+        # every process; otherwise a web server would send tasks through Celery's own default application, which does
+        # not know our broker.
         from memsync import celery, checks  # noqa: F401
         from memsync.ops import restored_rows
 

@@ -1,4 +1,4 @@
-"""The Celery application and the beat schedule. Messages only notify workers: the work itself is rows in the outbox."""
+"""The Celery application and the beat schedule.  Messages only wake workers: the work itself is in outbox rows."""
 
 import logging.config
 import os
@@ -24,7 +24,7 @@ from memsync.time_limits import limited
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
 
-# What adds ask for, and all the rest; imports and exports; erasure, audit, keys.
+# The default queue takes what adds enqueue and everything unrouted; the others take files, and erasure, audit and keys.
 QUEUES: Final = ("celery", "files", "upkeep")
 ROUTES: Final = {
     "imports.*": {"queue": "files"},
@@ -34,16 +34,18 @@ ROUTES: Final = {
     "audit.*": {"queue": "upkeep"},
     "keys.*": {"queue": "upkeep"},
 }
-LONGEST_ARGUMENT: Final = 64  # characters: ids are shorter, and what people say is not
+LONGEST_ARGUMENT: Final = 64  # characters: ids are shorter, user text usually is not
 
 
 class ArgumentRefused(TypeError):
-    """A task was to be given more than ids.  Names the task, not the argument."""
+    """A task was called with an argument that is not an id.  The message names the task, not the argument."""
 
 
 class Retried(Task):  # type: ignore[misc]  # Celery ships no types
-    """A task whose transaction was given up runs again; what it does in several, it retries one by one.  Within its
-    limits of time."""
+    """A task that runs again after its transaction was aborted, within its time limits.
+
+    A task with several transactions retries each of them itself.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with limited(self.soft_time_limit, self.time_limit or settings.CELERY_TASK_TIME_LIMIT):
@@ -51,14 +53,14 @@ class Retried(Task):  # type: ignore[misc]  # Celery ships no types
 
 
 class IdOnlyCelery(Celery):  # type: ignore[misc]
-    """Sends tasks whose arguments are ids: messages lie readable in the broker, arguments twice over."""
+    """Sends only tasks whose arguments are ids: messages are stored in plain text in the broker."""
 
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, *rest: Any, **options: Any) -> Any:
         for value in _leaves([args or (), kwargs or {}]):
             is_short = isinstance(value, bool | int | float | str) and len(str(value)) <= LONGEST_ARGUMENT
             if value is not None and not is_short:
                 raise ArgumentRefused(f"{name}: an argument is an id, or another value of at most 64 characters")
-        shown = {"argsrepr": "-", "kwargsrepr": "-"}  # Celery would repeat the arguments in the message's headers
+        shown = {"argsrepr": "-", "kwargsrepr": "-"}  # Celery would repeat the arguments in the message headers
         return super().send_task(name, args, kwargs, *rest, **(options | shown))
 
 
@@ -73,20 +75,20 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 app = IdOnlyCelery("memsync", task_cls=Retried)
-app.set_default()  # by itself it would be that of the importing thread alone
+app.set_default()  # Celery itself would set it only for the importing thread
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# So that none waits behind another.  A worker takes from all of them, unless --queues names some.
+# Separate queues, so that one kind of task does not delay another.  Without --queues a worker consumes all of them.
 app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]  # type: ignore[no-untyped-call]  # nor kombu
 app.conf.task_routes = ROUTES
 app.conf.beat_schedule = {
     "drain the outbox": {"task": "outbox.drain", "schedule": 2.0, "options": {"expires": 2.0}},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
     "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
-    # Oftener than a checkpoint falls due, since a thousand rows make one fall due early.
     "go on with imports": {"task": "imports.work", "schedule": 2.0, "options": {"expires": 2.0}},
     "look after imports": {"task": "imports.tend", "schedule": 60.0, "options": {"expires": 60.0}},
     "go on with exports": {"task": "exports.tend", "schedule": 15.0},
+    # More frequent than the checkpoint interval, since a thousand rows make a checkpoint due early.
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
@@ -114,33 +116,32 @@ app.conf.beat_schedule = {
 
 @celeryd_init.connect  # type: ignore[untyped-decorator]
 def keep_the_log_clean(**_: Any) -> None:
-    """Of root Celery warns in five bare lines, because of messages that could hold code; ours are JSON."""
+    """Suppress Celery's five-line warning about running as root: it concerns pickled messages, and ours are JSON."""
     warnings.filterwarnings("ignore", category=SecurityWarning)
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]  # Celery ships no types
 def use_our_logging(**_: Any) -> None:
-    """Celery would otherwise bring its own handlers, and print messages of exceptions."""
+    """Install our logging in place of Celery's handlers, which print exception messages."""
     serve_quietly()
     logging.config.dictConfig(settings.LOGGING)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def listen(**_: Any) -> None:
-    """A worker is woken by the database.  No other process listens: a sender would never read its notifications."""
+    """Enable database notifications in workers only: other processes send messages and never read notifications."""
     _set_notify(True)
 
 
 def _set_notify(is_on: bool) -> None:
     options = app.conf.broker_transport_options
-    if "use_notify" in options:  # of the queue in PostgreSQL
+    if "use_notify" in options:  # only the PostgreSQL queue has this option
         app.conf.broker_transport_options = {**options, "use_notify": is_on}
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def look_for_work(**_: Any) -> None:
-    """Resume immediately what a killed worker left, without waiting for its next scheduled run: rotations, imports,
-    exports, changes of types."""
+    """Resume at once what a killed worker left unfinished: rotations, imports, exports and changes of types."""
     app.send_task("keys.tend")
     app.send_task("imports.tend")
     app.send_task("imports.work")
@@ -150,7 +151,7 @@ def look_for_work(**_: Any) -> None:
 
 @task_failure.connect  # type: ignore[untyped-decorator]
 def log_failure(sender: Any = None, exception: Any = None, **_: Any) -> None:
-    """Celery's own line quotes the exception, which may quote content; this names its class."""
+    """Log the exception's class only: Celery's own line quotes the exception, which may contain user content."""
     logging.getLogger(__name__).error(
         "task failed", extra={"kind": getattr(sender, "name", ""), "error": type(exception).__name__}
     )

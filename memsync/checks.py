@@ -1,7 +1,7 @@
-"""What must hold of settings and databases before this serves.  memsync.E001 to E009 are errors, W001 to W009 warnings.
+"""Django system checks of settings and databases.  memsync.E001 to E009 are errors, W001 to W009 warnings.
 
-Those of the databases are asked for by `memsync check --database default --database keyring` and by `memsync doctor`;
-a plain `memsync check` reaches nothing.
+The database checks run with `memsync check --database default --database keyring` and with `memsync doctor`; a plain
+`memsync check` opens no connection.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ SHORTEST_SECRET: Final = 32
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 ENCRYPTED: Final = {"require", "verify-ca", "verify-full"}
 LOCAL_NAMES: Final = {"localhost", "testserver", ""}
-# What of a statement the server would write into its log, and the value with which it does not.
+# Server settings that could write statement text or parameters into the log, each with the value that prevents it.
 SILENT: Final = {
     "log_statement": "none",
     "log_min_duration_statement": "-1",
@@ -32,14 +32,14 @@ SILENT: Final = {
     "log_parameter_max_length_on_error": "0",
     "log_min_error_statement": "panic",
 }
-# Unique indexes that hold no tenant and may: docs/scaling.md says what happens to them when tables are split.
+# Unique indexes without the tenant that are allowed: docs/scaling.md says what happens to them when tables are split.
 UNDIVIDED: Final = {("apikeys_apikey", ("kid",)), ("memories_memoryvector", ("memory_id",))}
 DATABASES: Final = ("default", "keyring")
 
 Found = list[CheckMessage]
 
 
-# -- settings: nothing is reached --------------------------------------------------------------------------------------
+# -- settings: no connection is opened ---------------------------------------------------------------------------------
 
 
 @register(Tags.security)
@@ -88,7 +88,7 @@ def check_transport(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
 
 
 def is_local(host: str) -> bool:
-    """Whether a name or address of ALLOWED_HOSTS, or of a database, is this machine's own."""
+    """Whether a name or address from ALLOWED_HOSTS, or of a database host, belongs to this machine."""
     bare = host.strip("[]").lower()
     if bare in LOCAL_NAMES or bare.endswith(".localhost") or bare.startswith("/"):
         return True
@@ -103,7 +103,7 @@ def is_local(host: str) -> bool:
 
 @register(Tags.database)
 def check_databases(app_configs: Sequence[Any] | None, databases: Iterable[str] | None = None, **kwargs: Any) -> Found:
-    """One database after the other.  One that cannot be reached is reported by the code that needs it, not here."""
+    """Check the databases in turn.  An unreachable database is skipped: the code that needs it reports the error."""
     asked = set(databases or ())
     found: Found = []
     for alias in DATABASES:
@@ -127,7 +127,7 @@ def _looked(look: Callable[[str], Found], alias: str) -> Found:
 
 
 def _role(alias: str) -> Found:
-    if settings.AS_OWNER:  # the commands that migrate, which serve no requests
+    if settings.AS_OWNER:  # the migrating commands, which serve no requests
         return []
     role, is_super, bypasses, owns = _row(
         alias,
@@ -176,7 +176,7 @@ def _walls(alias: str) -> Found:
 
 
 def _divisible(alias: str) -> Found:
-    """Whether the tables could be split by tenant: over partitions, servers or databases (docs/scaling.md)."""
+    """Whether every unique index contains the tenant, so that tables could be partitioned by it (docs/scaling.md)."""
     rows = _rows(
         alias,
         "select t.relname, array_agg(a.attname::text order by a.attnum) from pg_index i"
@@ -252,7 +252,7 @@ def _separation(alias: str) -> Found:
 def _deployment(alias: str) -> Found:
     try:
         foreign = first_foreign_key()
-    except AdapterError:  # the provider is away: nothing is known
+    except AdapterError:  # the key provider is unreachable, so the check has no result
         return []
     if foreign is None:
         return []
@@ -304,7 +304,7 @@ def _durability(alias: str) -> Found:
 
 
 def _migrations(alias: str) -> Found:
-    # A warning only: `migrate` itself asks these checks first, and an error would keep it from its work.
+    # A warning only: `migrate` runs these checks first, and an error would stop it.
     executor = MigrationExecutor(connections[alias])
     waiting = [
         migration

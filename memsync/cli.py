@@ -1,4 +1,4 @@
-"""The `memsync` command.  `up`, `down` and `status` are quick and know no Django; the rest are Django's commands."""
+"""The `memsync` command.  `up`, `down` and `status` start fast, without Django; the others are Django commands."""
 
 import os
 import sys
@@ -27,10 +27,10 @@ OURS = (
     "space",
     "tenant",
     "types",
-)  # Django's commands that are not Django's own
+)  # our own management commands
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
-ALONE = ("backup", "restore")  # these work on embedded databases also while nothing runs
-AS_OWNER = ("migrate", "prepare", "makemigrations", *ALONE)  # these change the schema; nothing else may
+ALONE = ("backup", "restore")  # these also work on embedded databases while the service is stopped
+AS_OWNER = ("migrate", "prepare", "makemigrations", *ALONE)  # the only commands that may change the schema
 HELP = """memsync: encrypted memory for AI agents
 
   memsync up            start all services here and keep them running (--help for more)
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run_alone(given: Sequence[str]) -> int:
-    """With the embedded databases where nothing else is named.  A restore never shares them with the service."""
+    """Run the command on the embedded databases, unless DATABASE_URL is set.  A restore needs the service stopped."""
     from memsync.launcher.embedded.errors import EmbeddedError
     from memsync.ops import offline
 
@@ -118,14 +118,14 @@ def _run(given: Sequence[str]) -> None:
 
 
 def _reads_only_a_file(given: Sequence[str]) -> bool:
-    """An exported audit trail, or a receipt, is checked where nothing else of memsync is."""
+    """Whether the command verifies an exported audit trail or a receipt, which needs no running instance."""
     if list(given[:2]) == ["receipt", "verify"]:
         return True
     return list(given[:2]) == ["audit", "verify"] and any(one.split("=")[0] == "--file" for one in given)
 
 
 def _configure_for_nothing() -> None:
-    """Help, and what reads a file only, reach no database and are there before anything runs."""
+    """Set placeholder settings for help and for commands that only read a file: they open no database."""
     for name in NEEDED:
         if not instance.given(name):
             os.environ[name] = "postgres://nobody@127.0.0.1:1/nothing"

@@ -1,8 +1,8 @@
-"""A client's connection to the web server.  No thread waits for its client: not for a request, not for an answer.
+"""A client's connection to the web server.  Threads do not wait for clients, with one exception.
 
-A thread gets a request when it is whole, and leaves an answer that the client does not take yet to the event loop
-(``memsync.web_worker``).  The exception is a body of more than WHOLE_BYTES, which a thread reads as it comes in: a
-caller without a credential is refused before that.
+A thread gets a request once it has arrived completely, and leaves the unsent part of its response to the event loop
+(``memsync.web_worker``).  The exception is a request of more than WHOLE_BYTES, whose body a thread reads as it arrives;
+a caller without a credential is refused before that.
 """
 
 import re
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 else:
     from gunicorn.workers.gthread import TConn
 
-PATIENCE_SECONDS: float = 15.0  # that a client may take; what it sends or reads meanwhile earns it more
-BYTES_PER_SECOND: Final = 8 * 1024  # earn a second more, up to PATIENCE_SECONDS from then
-LONG_BYTES_PER_SECOND: Final = 64 * 1024  # the same where a thread waits
-WHOLE_BYTES: Final = 256 * 1024  # of a request, head and body, that is taken in before a thread gets it
-HEAD_BYTES: Final = 64 * 1024  # of a head: gunicorn's own limits are lower for a line, higher for all
-LINE_BYTES: Final = 8 * 1024  # of a first line: gunicorn refuses one of half as many
-AHEAD_BYTES: Final = 256 * 1024  # of a stream that its reader has not taken: then it is paused
+PATIENCE_SECONDS: float = 15.0  # initial time limit of a client; bytes sent or read extend it
+BYTES_PER_SECOND: Final = 8 * 1024  # bytes that extend it by a second, to at most PATIENCE_SECONDS from now
+LONG_BYTES_PER_SECOND: Final = 64 * 1024  # the same where a thread waits for the body
+WHOLE_BYTES: Final = 256 * 1024  # of head and body; a larger request goes to a thread before its body is complete
+HEAD_BYTES: Final = 64 * 1024  # of a head; gunicorn's own limits are lower per line and higher in total
+LINE_BYTES: Final = 8 * 1024  # of a request line; gunicorn refuses at half of that
+AHEAD_BYTES: Final = 256 * 1024  # unsent bytes of a streamed response at which the stream is paused
 
 HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,15})[ \t]*(?=\r\n)", re.IGNORECASE)
@@ -44,11 +44,11 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class HeadTooLong(Exception):
-    """The head of a request has more than HEAD_BYTES."""
+    """The head of a request is longer than HEAD_BYTES."""
 
 
 class Patience:
-    """Until when a client is waited for.  A request of n bytes takes PATIENCE_SECONDS + n / rate at the longest."""
+    """The deadline of a client.  A request of n bytes takes at most PATIENCE_SECONDS + n / rate."""
 
     def __init__(self, rate: float = BYTES_PER_SECOND, *, seconds: float | None = None) -> None:
         self.rate = rate
@@ -59,11 +59,10 @@ class Patience:
 
 
 class ClientSocket(socket.socket):
-    """What gunicorn's parser and answer read from and write to, in a thread.
+    """The socket that gunicorn's parser and response use in a thread.
 
-    patience: for a body that the thread reads as it comes in; None for a request that is here whole, of which
-    nothing more is waited for.  has_given_up: less came than the request announced, so that where the next one begins
-    is not known.
+    patience: deadline of a body that the thread reads as it arrives; None if the whole request was received.
+    has_given_up: the body ended early, so the start of the next request is unknown and the connection is not reused.
     """
 
     def __init__(self, accepted: socket.socket) -> None:
@@ -74,11 +73,11 @@ class ClientSocket(socket.socket):
 
     @property
     def unsent(self) -> int:
-        """Bytes of the answer that wait for the client to take what was sent before."""
+        """Bytes of the response that are buffered because the client has not read the earlier ones."""
         return sum(map(len, self._unsent))
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """What the client sent, once it has; nothing, as if it had closed the connection, when it takes too long."""
+        """Data from the client.  Empty, as if the connection were closed, if the client exceeds its deadline."""
         left = self.patience.until - time.monotonic() if self.patience else 0
         poll = select.poll()
         poll.register(self, select.POLLIN)
@@ -91,17 +90,17 @@ class ClientSocket(socket.socket):
         return piece
 
     def take(self) -> bytes:
-        """What has arrived; nothing when the client has closed.  Raises BlockingIOError when there is nothing yet."""
+        """The bytes that have arrived; empty if the client has closed.  Raises BlockingIOError if none have."""
         return super().recv(WHOLE_BYTES, socket.MSG_DONTWAIT)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send what the client takes now, and keep the rest for ``flush``."""
+        """Send what the client accepts now, and buffer the rest for ``flush``."""
         if len(data):
             self._unsent.append(memoryview(data))
         self.flush()
 
     def flush(self) -> int:
-        """How many bytes the client took now.  Raises OSError when it is gone."""
+        """Send buffered bytes without blocking; returns how many were sent.  Raises OSError if the client is gone."""
         sent = 0
         while self._unsent:
             first = self._unsent.popleft()
@@ -118,7 +117,7 @@ class ClientSocket(socket.socket):
 
 @dataclass(slots=True)
 class PendingAnswer:
-    """An answer that is being sent.  pieces: what the application still has to give, in order."""
+    """A response that is being sent.  pieces: the parts that the application has yet to produce, in order."""
 
     response: Any
     body: Any
@@ -126,17 +125,17 @@ class PendingAnswer:
 
 
 class Connection(TConn):
-    """What the event loop knows of a client.
+    """State of a client's connection in the event loop.
 
-    received: of the next request.  expected: its size, as its head says, or None while the head is not whole.
-    late: what to do when ``patience`` is over.
+    received: bytes of the next request.  expected: its size according to its head, None until the head is complete.
+    late: called when ``patience`` has run out.
     """
 
     sock: ClientSocket
 
     def __init__(self, cfg: Any, accepted: socket.socket, client: Any, server: Any) -> None:
         super().__init__(cfg, ClientSocket(accepted), client, server)
-        self.data_ready = True  # to gunicorn: do not wait in a thread for the first byte
+        self.data_ready = True  # for gunicorn: do not wait in a thread for the first byte
         self.peer = client[0] if isinstance(client, tuple) else ""
         self.received = bytearray()
         self.expected: int | None = None
@@ -148,7 +147,7 @@ class Connection(TConn):
 
     @property
     def is_idle(self) -> bool:
-        """Is nothing under way?"""
+        """Whether no request or response is in progress."""
         return not self.received and not self.sock.unsent and self.answer is None
 
     @property
@@ -157,11 +156,11 @@ class Connection(TConn):
 
     @property
     def is_ready(self) -> bool:
-        """May a thread have the request?"""
+        """Whether the request can be given to a thread."""
         return self.is_long or (self.expected is not None and len(self.received) >= self.expected)
 
     def add(self, piece: bytes) -> None:
-        """More of the request.  Raises HeadTooLong."""
+        """Append received bytes.  Raises HeadTooLong."""
         if not self.received:
             self.patience = Patience()
         self.received += piece
@@ -173,27 +172,27 @@ class Connection(TConn):
         self.expected = size_of(self.received)
         if self.expected is None and len(self.received) > HEAD_BYTES:
             raise HeadTooLong
-        # Who waits to be asked for the body is asked here: a thread, which would, gets the request when it is whole.
+        # Answer "Expect: 100-continue" here: a thread would do it, but gets the request only when it is complete.
         if self.expected is not None and not self.is_ready and (asks := _EXPECT.search(self.received)):
             del self.received[asks.start() : asks.end()]
             self.expected -= asks.end() - asks.start()
             self.sock.sendall(_CONTINUE)
 
     def hand_over(self) -> None:
-        """Give gunicorn's parser what was received, in the thread that serves it."""
+        """Pass the received bytes to gunicorn's parser.  Called in the thread that serves the request."""
         self.init()
         self.parser.unreader.unread(bytes(self.received))
         self.received = bytearray()
         self.sock.patience = Patience(LONG_BYTES_PER_SECOND) if self.is_long else None
 
     def end_answer(self) -> None:
-        """Tell the application that no more of it will be sent."""
+        """Close the response body, so that the application stops producing it."""
         answer, self.answer = self.answer, None
         if answer is not None and hasattr(answer.body, "close"):
             answer.body.close()
 
     def take_back(self) -> None:
-        """What was read beyond the request: the beginning of the next one."""
+        """Take over the bytes read beyond the request: they begin the next one."""
         self.expected = None
         self.received = bytearray()
         beyond = self.parser.unreader.take_buffered()
@@ -203,10 +202,10 @@ class Connection(TConn):
 
 
 def size_of(received: bytearray) -> int | None:
-    """Bytes of the request that begins here, head and body; None while its head is not whole.
+    """Size in bytes of the request that begins here, head and body; None until its head is complete.
 
-    It only says when a thread gets the request: what the request means is for gunicorn's parser to say, which refuses
-    more.  What that refuses at sight, or would not read to its end (a body in chunks), has the size that is here.
+    It only decides when a thread gets the request; gunicorn's parser interprets it and refuses more.  Requests that the
+    parser refuses immediately, or reads in chunks, count with the bytes received so far.
     """
     end = received.find(HEAD_END)
     if end < 0:

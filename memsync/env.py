@@ -1,4 +1,4 @@
-"""Reading settings: the environment first, then the embedded instance's own file."""
+"""Reads settings from the environment first, then from the embedded instance's file."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ env = environ.Env()
 
 
 def env_secret(name: str, default: str | None = None) -> str:
-    """The secret ``NAME``, or what the file ``NAME_FILE`` holds, or the default.  Fails loudly without any of them."""
+    """The secret ``NAME``, else the content of the file ``NAME_FILE``, else the default.  Raises if all are missing."""
     file = os.environ.get(f"{name}_FILE")
     if file:
         try:
@@ -30,7 +30,7 @@ def env_secret(name: str, default: str | None = None) -> str:
 
 
 def env_networks(name: str) -> tuple[Network | str, ...]:
-    """Addresses and networks with commas between; none where it is not set.  Fails loudly for anything else."""
+    """Comma-separated addresses and networks; empty if not set.  Raises for anything else."""
     try:
         return trusted_networks(one.strip() for one in os.environ.get(name, "").split(",") if one.strip())
     except ValueError:

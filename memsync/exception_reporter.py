@@ -1,7 +1,7 @@
-"""Django's own reports of exceptions, without what makes them dangerous: no locals, settings, headers or bodies.
+"""Django's exception reports without sensitive data: no local variables, settings, headers or bodies.
 
-With DEBUG off no report is made.  With DEBUG on, or where reports are mailed, they hold the exception's class
-and the lines of code it went through.  Not its message: it may quote input, or a row (PostgreSQL's DETAIL).
+With DEBUG off no report is made.  With DEBUG on, or if reports are mailed, they hold the exception's class and the
+lines of code in its traceback.  They omit its message, which may quote input or a row (PostgreSQL's DETAIL).
 """
 
 import traceback
@@ -13,7 +13,7 @@ from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 
 class NothingFilter(SafeExceptionReporterFilter):
-    """For whatever asks the filter without asking the reporter."""
+    """A filter that hides everything, for code that uses the filter without the reporter."""
 
     def is_active(self, request: Any) -> bool:
         return True
@@ -35,7 +35,7 @@ class NothingFilter(SafeExceptionReporterFilter):
 
 
 class PlaceReporter(ExceptionReporter):
-    """The class and the places, innermost last."""
+    """Reports the exception's class and the lines of code, innermost last."""
 
     def get_traceback_data(self) -> dict[str, Any]:
         return {"exception_type": self._kind(), "places": self._places()}

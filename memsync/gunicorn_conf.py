@@ -6,21 +6,21 @@ import resource
 from datetime import UTC, datetime
 from typing import Any
 
-worker_class = "memsync.web_worker.QuietWorker"  # gthread, whose threads wait for no client
-preload_app = True  # imported once, before the fork: two seconds and 60 MB less.  The model is loaded after it
+worker_class = "memsync.web_worker.QuietWorker"  # gthread, except that no thread waits for a client
+preload_app = True  # imported once, before the fork: saves two seconds and 60 MB.  The model is loaded after the fork
 threads = 8
-worker_connections = 500  # of a process; beyond them those that wait make room
+worker_connections = 500  # per process; beyond that, waiting connections are closed
 timeout = 60
 graceful_timeout = 12
 keepalive = 75
 max_requests = 20_000
 max_requests_jitter = 2_000
-# Whose X-Forwarded-Proto is believed: by default the same whose X-Forwarded-For is (TRUSTED_PROXIES).  A socket of this
-# machine is believed in any case.
+# Proxies whose X-Forwarded-Proto is trusted; by default those whose X-Forwarded-For is (TRUSTED_PROXIES).  Unix sockets
+# of this machine are always trusted.
 forwarded_allow_ips = os.environ.get("FORWARDED_ALLOW_IPS") or ",".join(
     name for name in (os.environ.get("TRUSTED_PROXIES") or "127.0.0.1,::1").split(",") if name.strip() != "unix"
 )
-accesslog = None  # requests are logged by our own middleware: by route, never by path
+accesslog = None  # our own middleware logs requests: the route, never the path
 logconfig_dict = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -34,7 +34,7 @@ logconfig_dict = {
 }
 
 
-# A connection is an open file, and so are those to the databases: many systems allow 1024 unless they are asked.
+# Client and database connections use open files, of which many systems allow only 1024 unless the limit is raised.
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, min(_hard, 4096)), _hard))
 
@@ -46,9 +46,9 @@ _SAMPLE = (
 
 
 def when_ready(server: Any) -> None:
-    """Import every view too before the fork; Django would leave it to each process's first request.
+    """Import all views before the fork, instead of in each process's first request.
 
-    Where the key provider is not one to start with, do not start.
+    Fails, so that the server does not start, if the key provider is unusable.
     """
     from django.urls import get_resolver
 
@@ -57,9 +57,9 @@ def when_ready(server: Any) -> None:
 
     get_kms()
     _ = get_resolver().url_patterns
-    # Patterns are compiled when they are first asked: a quarter of a second that no request should pay.
+    # Patterns are compiled on first use, which takes a quarter of a second; do it before the first request.
     read_turn(_SAMPLE, role="user", now=datetime(2026, 1, 1, tzinfo=UTC))
-    # What is there by now stays: no collection need look at it again, nor copy its pages into every process.
+    # Freeze the objects loaded so far: garbage collection then neither scans them nor copies their pages per process.
     gc.collect()
     gc.freeze()
 

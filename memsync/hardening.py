@@ -1,4 +1,4 @@
-"""What holds for every process that sees keys or text: it leaves no core file, and its last words quote nothing."""
+"""Hardening of every process that handles keys or text: no core files, and no exception text in its output."""
 
 import ctypes
 import logging
@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 
 def keep_out_of_dumps() -> None:
-    """No core file, and no other process of the same account may read this one's memory or environment.
+    """Disable core files, and keep other processes of this account from reading this one's memory or environment.
 
-    To be said by each program itself: starting another program takes it back.  Children that are forked keep it.
+    Each program must call it, because exec() resets it; forked children keep it.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
@@ -24,7 +24,7 @@ def keep_out_of_dumps() -> None:
 
 
 def serve_quietly() -> None:
-    """For web server, worker and beat: uncaught exceptions are logged by class and place, as all others are.
+    """Log uncaught exceptions by class and place, in web server, worker and beat.
 
     Python's own hooks print the exception's text on stderr, and `logging` prints the arguments of a message that it
     cannot format.

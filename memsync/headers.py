@@ -1,9 +1,9 @@
-"""What every answer carries for the browser's sake.  Read by the web server too, before Django is there."""
+"""Security headers for every response.  The web server reads them too, before Django is loaded."""
 
 from typing import Final
 
 HEADERS: Final = {
-    # Of answers that were made before the policy's own middleware was reached: they load nothing.
+    # For responses made before the policy's own middleware runs: they load nothing.
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",

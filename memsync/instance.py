@@ -1,6 +1,6 @@
-"""The files of one embedded instance, in ``MEMSYNC_HOME``, for its owner alone.  No Django here: `memsync up` is quick.
+"""The files of one embedded instance in ``MEMSYNC_HOME``, for their owner only.  No Django: `memsync up` is fast.
 
-secrets.json     made once and never again: secret key, deployment id, the roles' passwords.  Losing it loses the data.
+secrets.json     made once: secret key, deployment id, the roles' passwords.  Losing it loses the data.
 kek.json         made once: the key that wraps the data keys.  Losing it loses the data.
 postgres/        the database server's directory
 instance.json    while it runs: its address, and the environment in which other commands reach it
@@ -25,12 +25,12 @@ def home() -> Path:
 
 
 def given(name: str) -> bool:
-    """Whether the environment says it, itself or as ``NAME_FILE``."""
+    """Whether the environment sets NAME or ``NAME_FILE``."""
     return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The object in a file; empty when there is none.  Raises ValueError when it is damaged."""
+    """The JSON object in a file; empty if the file is missing.  Raises ValueError if it is damaged."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def running() -> dict[str, Any]:
-    """What a running instance says of itself; empty when there is none, or its file is damaged."""
+    """The state file of the running instance; empty if there is none or it is damaged."""
     try:
         return read(home() / INSTANCE_FILE)
     except ValueError:
@@ -47,7 +47,7 @@ def running() -> dict[str, Any]:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file as a whole, mode 0600, on disk before its name is."""
+    """Replace the file atomically, mode 0600; the data is on disk before the rename."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -61,9 +61,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 
 def fill_environment() -> None:
-    """Take from a running instance what the environment does not say, so that other commands reach it.
+    """Set what the environment lacks from the running instance, so that other commands reach it.
 
-    With ``DATABASE_URL`` set nothing is embedded, and only what is no address is taken.
+    With ``DATABASE_URL`` set nothing is embedded, and only values that are not addresses are taken.
     """
     external = given("DATABASE_URL")
     for name, value in running().get("environment", {}).items():

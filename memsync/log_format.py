@@ -6,20 +6,22 @@ import re
 import traceback
 from datetime import UTC, datetime
 
-OURS = ("apps", "memsync", "text")  # a guard test holds their messages to be constant sentences
+OURS = ("apps", "memsync", "text")  # a test checks that their messages are constant sentences
 ALLOWED = (
     "request_id", "tenant", "environment", "route", "method", "status", "ms", "action", "job_id", "outbox_id", "kind",
     "kept", "refused", "count", "attempt", "error", "embedder", "backend", "path", "component", "pid", "seconds",
     "key_id", "permanent",
 )  # fmt: skip
-# What `%` fills in: a key, flags, width, precision and length, and the kind.
+# A `%` placeholder: key, flags, width, precision, length and conversion.
 FILLED = re.compile(r"%(?:\([^)]*\))?[-#0 +]*[\d*]*(?:\.[\d*]+)?[hlL]?([a-zA-Z%])")
-LONGEST = 200  # characters of a field
+LONGEST = 200  # characters per field
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, the allowed extras, and for an exception its class and
-    where it was raised.  Never its text: exception messages may quote input."""
+    """One JSON object a line: time, level, logger, message and the allowed extras.
+
+    For an exception, its class and where it was raised; never its message, which may quote input.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -36,10 +38,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Our own sentences; of a library's the template, which its authors wrote, and not what a request put into it: dots
-    stand in its place.
+    """Our own message in full; a library's as its template, with dots for the arguments, which may quote a request.
 
-    Without arguments a template cannot be told from a sentence that was already filled in: then the place of the call.
+    A library's message without arguments may already be formatted, so only the place of the call is logged.
     """
     template = record.msg if isinstance(record.msg, str) else ""
     if record.name.split(".")[0] in OURS:

@@ -1,4 +1,4 @@
-"""What every answer carries for the browser's sake, what an error page may say, and when a session is over."""
+"""Middleware: security headers, plain error pages, session limits, form limits and known devices."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -53,7 +53,7 @@ PAGE: Final = """<!doctype html>
 
 
 class ResponseHeaders:
-    """Sets headers on every response; those that a view or another middleware has set are kept."""
+    """Set default headers on every response; those set by a view or another middleware stay."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -68,9 +68,9 @@ class ResponseHeaders:
 
 
 class PlainErrorPages:
-    """An error page of the admin is one of a few sentences: Django's may name the path, and with DEBUG much more.
+    """Replace HTML error pages by short ones: Django's may show the path, and with DEBUG much more.
 
-    Outside the admin every refusal becomes the API's envelope already.  No template is rendered: that may have failed.
+    Other errors already use the API's envelope.  No template is rendered: that may be what failed.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -100,7 +100,7 @@ def _root(request: HttpRequest) -> str:
 
 
 class SessionLimits:
-    """Ends a session that was not used for a while, or that is a day's work old, before anything is done with it."""
+    """End a session that was idle too long, or that exceeded its maximum age, before the request is handled."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -117,9 +117,9 @@ class SessionLimits:
 
 
 class StrangersForms:
-    """Refuses a long form of a user who has not signed in, before it is read.
+    """Refuse a large form from an anonymous user before its body is read.
 
-    A thread reads a long body as it comes in, and waits for it; no page that strangers see has much to fill in.
+    A thread waits while a large body arrives, and no form for anonymous users needs that much.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -134,7 +134,7 @@ class StrangersForms:
 
 
 class KnownDevices:
-    """Marks a browser in which a user has just signed in as known."""
+    """Mark the browser as known after a user has signed in with it."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response

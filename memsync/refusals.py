@@ -1,4 +1,4 @@
-"""What the web server answers itself, where a request reaches no application: in the envelope, and without quotes."""
+"""Responses of the web server to requests that reach no application: in the API's envelope, quoting nothing."""
 
 import json
 from typing import Final
@@ -12,11 +12,11 @@ RETRY_SECONDS: Final = 5
 
 
 class RequestSlow(Exception):
-    """The request did not come in within the time that it may take."""
+    """The request did not arrive within its time limit."""
 
 
 class TooManyLong(Exception):
-    """As many long requests as may be are under way."""
+    """The maximum number of large requests is in progress."""
 
 
 STATUSES: Final[dict[type[Exception], tuple[int, str, str]]] = {
@@ -34,9 +34,9 @@ FAILED: Final = (500, "Internal Server Error", "Something failed here, and the l
 
 
 def answer_to(exc: BaseException) -> tuple[int, str, str]:
-    """Status, its name, and a sentence."""
+    """(status, reason phrase, message) for an exception."""
     if isinstance(exc, errors.InvalidResponseHeader | errors.InvalidResponseHeaderName):
-        return FAILED  # the application's fault, not the caller's
+        return FAILED  # an error of the application, not of the client
     for kind, answer in STATUSES.items():
         if isinstance(exc, kind):
             return answer
@@ -44,7 +44,7 @@ def answer_to(exc: BaseException) -> tuple[int, str, str]:
 
 
 def refusal(status: int, reason: str, message: str, *, request_id: str) -> bytes:
-    """The bytes of an answer in the API's envelope; the connection is closed after it."""
+    """The bytes of a response in the API's envelope, which closes the connection."""
     wait = {"retry_after": RETRY_SECONDS} if status == 503 else {}
     error = {"code": CODES.get(status, "BAD_REQUEST"), "message": message, **wait}
     envelope = {"error": error, "detail": message, "request_id": request_id, **wait}

@@ -1,4 +1,4 @@
-"""Which database a model lives in."""
+"""Database router: which database each model is stored in."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ KEYRING = "keyring"
 
 
 class KeyringRouter:
-    """Models that say ``database = "keyring"`` live there; everything else in ``default``.
+    """Models with ``database = "keyring"`` are stored there, all others in ``default``.
 
-    ``operator`` is another role on the same data as ``default`` and never migrates.
+    ``operator`` is another role on the same database as ``default`` and never migrates.
     """
 
     def db_for_read(self, model: type[Model], **hints: Any) -> str:

@@ -1,6 +1,6 @@
-"""All settings, in reading order; those of adapters, the API and the admin's theme are imported.
+"""Django settings.  Those of adapters, the API and the admin's theme are imported from modules of their own.
 
-docs/settings.md lists those that the environment sets, and what breaks without.
+docs/settings.md lists the environment variables, and what fails without them.
 """
 
 import sys
@@ -28,11 +28,11 @@ SECRET_KEY = env_secret("SECRET_KEY")
 DEPLOYMENT_ID = env.str("DEPLOYMENT_ID", default="memsync")  # bound into every key and ciphertext: never change it
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")  # whose X-Forwarded-For says who asks
+TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")  # proxies whose X-Forwarded-For is trusted
 
 # --- apps -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "memsync",  # before the theme, of whose files it replaces one
+    "memsync",  # before the theme, because it overrides one of its files
     "unfold.apps.BasicAppConfig",
     "memsync.admin_app.MemsyncAdminConfig",
     "django.contrib.auth",
@@ -114,7 +114,7 @@ APPEND_SLASH = False
 
 # --- databases ------------------------------------------------------------------------------------------------------
 # Four roles: the application (row-level security applies), the operator's admin (no ciphertext columns), the keyring
-# (a database of its own, so that data and keys are backed up apart), and the owner, which only migrates.
+# (its own database, so that data and keys are backed up separately), and the owner, which only migrates.
 AS_OWNER = env.bool("MEMSYNC_AS_OWNER", default=False)
 
 
@@ -129,7 +129,7 @@ def _database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        # Only what asks for it is prepared (apps/core/prepared_sql.py), and that immediately.
+        # Statements are prepared only on request (apps/core/prepared_sql.py), and then at once.
         "OPTIONS": {**config.get("OPTIONS", {}), "prepare_threshold": 0 if DATABASE_PREPARE else None},
     }
 
@@ -159,21 +159,21 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 PGMQ_OPTIONS: dict[str, Any] = {
-    "init_extension": False,  # the schema is plain SQL, installed by `memsync up` and `memsync prepare`
+    "init_extension": False,  # `memsync up` and `memsync prepare` install the schema as plain SQL
     "visibility_timeout": 900,
-    "use_notify": False,  # workers do, who read what they hear (memsync/celery.py)
+    "use_notify": False,  # enabled only in workers, which read notifications (memsync/celery.py)
     "wait_time_seconds": 0,
     "polling_interval": 0.2,
     "pool_size": 4,
-    "pool_timeout": 1.0,  # the client's own is 30 s, which an add would wait when the broker is gone
+    "pool_timeout": 1.0,  # the client's default is 30 s, which an add would wait if the broker is gone
 }
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    # Said once more: the client would otherwise take DATABASE_URL from the environment over the broker's address.
+    # Set explicitly: the client would otherwise prefer DATABASE_URL from the environment to the broker's URL.
     {**PGMQ_OPTIONS, "conn_string": CELERY_BROKER_URL.replace("pgmq", "postgresql", 1)}
     if CELERY_BROKER_URL.startswith("pgmq")
     else {"visibility_timeout": 900, "socket_connect_timeout": 1}
 )
-# A failed notification must not hold up a request: the outbox row is already committed.
+# A failed notification must not delay a request: the outbox row is already committed.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
 CELERY_TIMEZONE = "UTC"
 
@@ -190,28 +190,28 @@ AUTH_PASSWORD_VALIDATORS = [
     },
 ]
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",  # of the operators' site
+    "django.contrib.auth.backends.ModelBackend",  # for the operators' site
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "/admin/"  # of the operators' site; people go where apps.web.adapters says
-SESSION_ENGINE = "apps.accounts.session_store"  # keys are kept as digests
+LOGIN_REDIRECT_URL = "/admin/"  # of the operators' site; for other users see apps.web.adapters
+SESSION_ENGINE = "apps.accounts.session_store"  # stores digests of session keys
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=1800)
-SESSION_MAX_SECONDS = env.int("SESSION_MAX_SECONDS", default=SESSION_COOKIE_AGE)  # however busy
+SESSION_MAX_SECONDS = env.int("SESSION_MAX_SECONDS", default=SESSION_COOKIE_AGE)  # seconds, regardless of activity
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = env.bool("COOKIE_SECURE", default=False)
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
-# The prefix makes the browser insist: this host only, over TLS only.
+# The prefix makes browsers enforce it: this host only, over TLS only.
 SESSION_COOKIE_NAME = "__Host-sessionid" if SESSION_COOKIE_SECURE else "sessionid"
 CSRF_COOKIE_NAME = "__Host-csrftoken" if SESSION_COOKIE_SECURE else "csrftoken"
 DEVICE_COOKIE_NAME = "__Host-device" if SESSION_COOKIE_SECURE else "device"  # browsers that have signed in before
 CSRF_FAILURE_VIEW = "apps.web.pages.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
-# Whether people may make themselves, and tenants of their own, through the API; `memsync up` says yes for its own
-# embedded instance.  In the browser there is no sign-up, and no mail is sent.
+# Whether the API allows sign-up of users with tenants of their own.  `memsync up` enables it for its embedded instance.
+# The browser pages offer no sign-up, and no mail is sent.
 SIGNUP = env.bool("SIGNUP", default=False)
 ACCOUNT_ADAPTER = "apps.web.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -220,9 +220,9 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_SESSION_REMEMBER = False
-ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False  # this session stays; the others end with the old password's hash
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False  # this session stays; the others end because the password hash changed
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
-# apps.apikeys.login_throttle counts in the database, for all processes alike; allauth would count in each by itself.
+# apps.apikeys.login_throttle counts in the database, for all processes; allauth would count per process.
 ACCOUNT_RATE_LIMITS = False
 MFA_RATE_LIMITS = False
 MFA_ADAPTER = "apps.web.adapters.FactorAdapter"
@@ -236,39 +236,39 @@ MFA_TOTP_ISSUER = "memsync"
 MFA_TOTP_TOLERANCE = 1
 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
-# Which class serves as each adapter, with which options: memsync/adapter_settings.py.
-ALLOW_LOCAL_KEK = env.bool("ALLOW_LOCAL_KEK", default=False)  # `memsync up` says yes for its own embedded instance
-KEY_MAX_AGE_DAYS = env.int("KEY_MAX_AGE_DAYS", default=365)  # of a data key, until it is rotated by schedule
+# The class and options of each adapter: memsync/adapter_settings.py.
+ALLOW_LOCAL_KEK = env.bool("ALLOW_LOCAL_KEK", default=False)  # `memsync up` enables it for its embedded instance
+KEY_MAX_AGE_DAYS = env.int("KEY_MAX_AGE_DAYS", default=365)  # age at which a data key is rotated on schedule
 KEY_MAX_USES = env.int("KEY_MAX_USES", default=2**32)
-KEY_DESTROY_AFTER_DAYS = env.int("KEY_DESTROY_AFTER_DAYS", default=0)  # 0: only a person destroys a key
+KEY_DESTROY_AFTER_DAYS = env.int("KEY_DESTROY_AFTER_DAYS", default=0)  # 0: keys are destroyed only by hand
 ROTATION_WORKERS = env.int("ROTATION_WORKERS", default=1)
-GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: how likely a sentence must be worth keeping
-GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: how surely it gives a secret away
+GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: least probability that a sentence is worth keeping
+GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: least probability of a secret
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
-RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # of a project, in each process
-RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # of recalls, 0 to 1, that leave a trace
+RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # cached answers per project and process
+RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # share of recalls that leave a trace, 0 to 1
 RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
 EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
-READ_TURN_MS = env.int("READ_TURN_MS", default=250)  # of work; what takes longer to read is kept unread
+READ_TURN_MS = env.int("READ_TURN_MS", default=250)  # CPU time; a text that takes longer is kept unread
 READ_DOCUMENT_MS = env.int("READ_DOCUMENT_MS", default=2000)  # the same for texts beyond 2,000 characters
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
 RERANKER_SECONDS = env.float("RERANKER_SECONDS", default=0.5)
-RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # of the best, what it is given to read
+RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # top candidates that the reranker reads
 RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
-RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no policy says less
+RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: forever, unless a policy sets less
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
-RETENTION_BATCH = env.int("RETENTION_BATCH", default=250)  # rows of one transaction
-RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
-PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not rewritten automatically
-EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept
-EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is good, once
-PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
-WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # for one attempt, looking up the name included
-WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a delivery which has ended can be looked at
+RETENTION_BATCH = env.int("RETENTION_BATCH", default=250)  # rows per transaction
+RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # pause after a batch, as a multiple of its duration
+PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # table size; a larger one is not rewritten automatically
+EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which an export's file is kept
+EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is valid, once
+PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out a person's privacy request
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # per attempt, name resolution included
+WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a finished delivery can be looked up
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
@@ -278,19 +278,19 @@ FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=20 * 1024 * 1024)
-DOCUMENT_READERS = env.int("DOCUMENT_READERS", default=2)  # processes of this host that read a document at once
-DOCUMENT_PLACES = MEMSYNC_HOME / "documents"  # what they lock; empty files
+DOCUMENT_READERS = env.int("DOCUMENT_READERS", default=2)  # documents that this host's processes read at once
+DOCUMENT_PLACES = MEMSYNC_HOME / "documents"  # lock files, empty
 MAX_IMPORT_BYTES = env.int("MAX_IMPORT_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
-FILE_UPLOAD_HANDLERS: list[str] = []  # forms are read by apps.api.multipart; Django would put files on the disk
+FILE_UPLOAD_HANDLERS: list[str] = []  # apps.api.multipart reads forms; Django would write files to disk
 
 # --- browser --------------------------------------------------------------------------------------------------------
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = 31_536_000 if SESSION_COOKIE_SECURE else 0
 SILENCED_SYSTEM_CHECKS = [
     "security.W005",  # other hosts of the same domain are not ours to bind to TLS
-    "security.W008",  # no redirect, ever: the published SDK crashes on one; a proxy may refuse plain HTTP
-    "security.W021",  # nor to put on browsers' preload lists
+    "security.W008",  # no redirects: the published SDK crashes on one; a proxy may refuse plain HTTP
+    "security.W021",  # nor add it to browsers' preload lists
 ]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -303,7 +303,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
-# Also with DEBUG on no page and no mail shows locals, settings, headers or bodies.
+# No page or mail shows local variables, settings, headers or bodies, even with DEBUG on.
 DEFAULT_EXCEPTION_REPORTER = "memsync.exception_reporter.PlaceReporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "memsync.exception_reporter.NothingFilter"
 STATIC_URL = "/static/"
@@ -312,7 +312,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-WHITENOISE_USE_FINDERS = True  # nothing to collect before the first request
+WHITENOISE_USE_FINDERS = True  # no collectstatic needed before the first request
 
 # --- language, time, logs -------------------------------------------------------------------------------------------
 USE_I18N = False
@@ -325,8 +325,8 @@ LOGGING = {
     "formatters": {"json": {"()": "memsync.log_format.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
-    # Ours say what happened in allow-listed fields; of libraries' lines the formatter keeps the template only.
-    # Django's own handlers, one of which prints messages as they are when DEBUG is on, are taken away.
+    # Our messages are constant, with allow-listed fields; of libraries' messages the formatter keeps only the template.
+    # Django's own handlers are removed, since one prints messages unfiltered when DEBUG is on.
     "loggers": {
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "level": "ERROR", "propagate": True},

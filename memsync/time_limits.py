@@ -1,9 +1,9 @@
-"""How long a task may take, in a process of ``memsync.launcher.workers``.
+"""Time limits of tasks in a process of ``memsync.launcher.workers``.
 
-Two limits, which Celery's own names give: ``soft_time_limit`` in seconds of the task's own work, ``time_limit`` by the
-clock.  Past the first, or a second before the last, SoftTimeLimitExceeded is raised in the task, which notes what took
-so long; so a machine with much else to do makes no work too long that is only slow.  Past the last the process is
-killed from outside: what catches every exception, or never comes back from a library, ends all the same.
+There are two limits, under Celery's names: ``soft_time_limit`` in seconds of CPU time, ``time_limit`` in seconds of
+wall-clock time.  After the first, or one second before the second, the task gets SoftTimeLimitExceeded, and can record
+what took so long; a busy machine therefore does not make a task exceed the first.  After the second, the parent kills
+the process, even if the task catches every exception or never returns from a library.
 """
 
 import mmap
@@ -17,18 +17,18 @@ from typing import Final
 
 from billiard.exceptions import SoftTimeLimitExceeded
 
-LAST_CALL: Final = 1.0  # seconds by the clock between being told and being killed
+LAST_CALL: Final = 1.0  # seconds of wall-clock time between the exception and the kill
 _DEADLINE: Final = struct.Struct("d")
 
 
 class Deadlines:
-    """When each of some processes is to be killed, in memory that they share with the one that made this."""
+    """The deadline of each worker process, in memory shared with the parent."""
 
     def __init__(self, processes: int) -> None:
         self._shared = mmap.mmap(-1, max(1, processes) * _DEADLINE.size)
 
     def __getitem__(self, place: int) -> float:
-        """A moment of ``time.monotonic``; 0 where the process is at nothing."""
+        """A time of ``time.monotonic``; 0 if the process runs no task."""
         return float(_DEADLINE.unpack_from(self._shared, place * _DEADLINE.size)[0])
 
     def __setitem__(self, place: int, deadline: float) -> None:
@@ -42,16 +42,16 @@ _mine: tuple[Deadlines, int] | None = None
 
 
 def watch(deadlines: Deadlines, place: int) -> None:
-    """Tasks of this process are limited from now on, and its parent kills it when they are past their time."""
+    """Limit the tasks of this process from now on; its parent kills it when its deadline has passed."""
     global _mine
     _mine = deadlines, place
 
 
 @contextmanager
 def limited(work: float | None, clock: float | None) -> Iterator[None]:
-    """Within, SoftTimeLimitExceeded is raised after so many seconds of work, or before those by the clock are over.
+    """Raise SoftTimeLimitExceeded inside the block after ``work`` CPU seconds, or LAST_CALL before ``clock`` seconds.
 
-    Of the main thread of a process that is watched; elsewhere nothing is limited, nor within another limit.
+    It acts only in the main thread of a watched process, and not inside another ``limited`` block.
     """
     if _mine is None or _mine[0][_mine[1]]:
         yield

@@ -1,4 +1,4 @@
-"""The list of URL spaces."""
+"""The root URL configuration."""
 
 from django.contrib import admin
 from django.urls import include, path

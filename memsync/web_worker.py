@@ -1,12 +1,12 @@
-"""gunicorn's worker, with an event loop that waits for clients, and refusals that quote nothing.
+"""gunicorn worker whose event loop waits for clients, and whose error responses quote nothing.
 
-gthread gives a connection to a thread as soon as it is accepted, and a thread waits for its client: as many slow
-clients as there are threads stop it.  Here the loop takes requests in, and gives them to threads when they are whole
-(``memsync.connections``); it sends what clients are slow to read, and closes connections, for which gthread's loop
-itself waits two seconds each.  A stream is paused while its reader is behind.
+gthread gives a connection to a thread once it is accepted, and the thread waits for its client: as many slow clients as
+threads block it.  Here the loop receives requests and gives them to threads when they are complete
+(``memsync.connections``).  It also sends the rest of responses to slow clients, and closes connections, for which
+gthread's loop waits two seconds each.  A stream is paused while its client is behind.
 
-What is no HTTP never reaches Django: gunicorn answers it itself, and its own answer and log line repeat the header or
-request line it could not read, which may be a user's text or key.
+gunicorn answers malformed requests itself, so they never reach Django.  Its own response and log line repeat the header
+or request line that it could not parse, which may contain a user's text or key.
 """
 
 import errno
@@ -50,29 +50,29 @@ else:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 0.25  # between two looks at who is late
-TELL_SECONDS: Final = 60.0  # between two lines of the log about too many connections
-LINGER_SECONDS: Final = 2.0  # that a client has to read the last answer before the connection is gone
-QUEUE_SECONDS: Final = 15.0  # that a long request waits for its turn
-UNSENT_BYTES: Final = 64 * 1024 * 1024  # of a process; beyond it the client that has read for longest is cut off
-PAUSED: Final = object()  # what ``handle`` returns of a stream whose reader is behind
+LOOK_SECONDS: Final = 0.25  # seconds between checks for late clients
+TELL_SECONDS: Final = 60.0  # seconds between log lines about too many connections
+LINGER_SECONDS: Final = 2.0  # for a client to read the last response before the connection is closed
+QUEUE_SECONDS: Final = 15.0  # that a large request waits for a thread
+UNSENT_BYTES: Final = 64 * 1024 * 1024  # per process; above it, the clients that have read for longest are disconnected
+PAUSED: Final = object()  # returned by ``handle`` for a stream whose client is behind
 
 NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 GONE: Final = {errno.EAGAIN, errno.ECONNABORTED, errno.EPROTO}
 
 
 class QuietWorker(ThreadWorker):
-    """A connection is in ``waiting``, which only the event loop touches, or with one thread."""
+    """A worker whose connections are each in ``waiting``, used only by the event loop, or with one thread."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.waiting: dict[Connection, None] = {}  # those that have waited longest first
+        self.waiting: dict[Connection, None] = {}  # in order of waiting time, longest first
         self.long_places: int = max(1, self.cfg.threads // 2)
         self.long_queue: deque[Connection] = deque()
         self.looks_again_at = 0.0
         self.tells_again_at = 0.0
 
-    # -- requests come in ---------------------------------------------------------------------------------------------
+    # -- receiving requests -------------------------------------------------------------------------------------------
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -91,7 +91,7 @@ class QuietWorker(ThreadWorker):
         self._take(conn)
 
     def _take(self, conn: Connection) -> None:
-        """Take in what the client has sent."""
+        """Receive what the client has sent."""
         try:
             piece = conn.sock.take()
             if piece:
@@ -109,7 +109,7 @@ class QuietWorker(ThreadWorker):
             self._start(conn)
 
     def _start(self, conn: Connection) -> None:
-        """Give the request to a thread; a long one once fewer than half of the threads read such."""
+        """Give the request to a thread; a large one waits until fewer than half of the threads read large ones."""
         self._unwatch(conn)
         if not conn.is_long:
             self.enqueue_req(conn)
@@ -123,7 +123,7 @@ class QuietWorker(ThreadWorker):
             self._watch(conn, 0, self._drop, late=self._turn_away)
 
     def _give_up(self, conn: Connection) -> None:
-        """On a client that is late with its request; one that has not begun is told nothing."""
+        """Disconnect a client that is late; it gets an error response only if its request has begun."""
         if conn.received:
             self._refuse(conn, RequestSlow())
         else:
@@ -137,10 +137,10 @@ class QuietWorker(ThreadWorker):
         self.handle_error(None, conn.sock, conn.client, error)
         self._send(conn, self._linger)
 
-    # -- answers go out -----------------------------------------------------------------------------------------------
+    # -- sending responses --------------------------------------------------------------------------------------------
 
     def finish_request(self, conn: Connection, future: Future[object]) -> None:
-        """What to do with a connection that a thread is done with; gunicorn calls it in the loop."""
+        """Continue with a connection after its thread has finished; called by gunicorn in the loop."""
         result = False if future.cancelled() or future.exception() else future.result()
         if conn.has_long_place:
             conn.has_long_place = False
@@ -150,7 +150,7 @@ class QuietWorker(ThreadWorker):
         self._send(conn, self.enqueue_req if result is PAUSED else self._await_next if result else self._linger)
 
     def _send(self, conn: Connection, then: Callable[[Connection], None]) -> None:
-        """Send what the client takes now, and the rest as it takes it; ``then`` goes on."""
+        """Send what the client accepts now, the rest later, and then call ``then``."""
         try:
             conn.patience.earn(conn.sock.flush())
         except OSError:
@@ -164,7 +164,7 @@ class QuietWorker(ThreadWorker):
             self._watch(conn, selectors.EVENT_WRITE, partial(self._send, then=then), late=self._drop)
 
     def _await_next(self, conn: Connection) -> None:
-        """The next request on a connection that is kept."""
+        """Wait for the next request on a keep-alive connection."""
         self._watch(conn, selectors.EVENT_READ, self._take, late=self._give_up)
         try:
             conn.take_back()
@@ -188,7 +188,7 @@ class QuietWorker(ThreadWorker):
             self._watch(conn, selectors.EVENT_READ, self._ignore, late=self._drop)
 
     def _ignore(self, conn: Connection) -> None:
-        """What a refused client still sends: closed immediately, it might never see the refusal."""
+        """Discard what a refused client still sends: an immediate close could keep it from reading the response."""
         try:
             if conn.sock.take():
                 return
@@ -198,7 +198,7 @@ class QuietWorker(ThreadWorker):
             pass
         self._drop(conn)
 
-    # -- who waits ----------------------------------------------------------------------------------------------------
+    # -- waiting connections ------------------------------------------------------------------------------------------
 
     def _watch(
         self,
@@ -208,12 +208,12 @@ class QuietWorker(ThreadWorker):
         *,
         late: Callable[[Connection], None],
     ) -> None:
-        """Call ``then`` when the client sends or reads, and ``late`` when its patience is over."""
+        """Call ``then`` when the client can be read from or written to, and ``late`` when its patience has run out."""
         conn.late = late
         conn.is_watched = bool(events)
         self.waiting[conn] = None
         if events:
-            # gunicorn's loop calls what is registered with the socket.
+            # gunicorn's loop calls the data that is registered with the socket.
             self.poller.register(conn.sock, events, lambda _: then(conn))
 
     def _unwatch(self, conn: Connection) -> None:
@@ -227,12 +227,12 @@ class QuietWorker(ThreadWorker):
         if conn in self.long_queue:
             self.long_queue.remove(conn)
         if conn.answer is not None:
-            self.tpool.submit(conn.end_answer)  # in a thread: it may ask the database
+            self.tpool.submit(conn.end_answer)  # in a thread, because it may query the database
         conn.close()
         self.nr_conns -= 1
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest among those of the address with the most of them."""
+        """Close the longest-waiting connection of the address with the most connections."""
         crowds = Counter(conn.peer for conn in self.waiting)
         if crowds:
             (peer, count), *_ = crowds.most_common(1)
@@ -242,7 +242,7 @@ class QuietWorker(ThreadWorker):
                 logger.warning("connections are closed to make room for others", extra={"count": count})
 
     def murder_pending(self) -> None:
-        """gunicorn's name for looking after connections, after each turn of its loop."""
+        """Hook that gunicorn calls after each turn of its loop: handle late clients and limit unsent bytes."""
         now = time.monotonic()
         if now < self.looks_again_at:
             return
@@ -259,17 +259,17 @@ class QuietWorker(ThreadWorker):
             self._drop(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """gunicorn's name for closing what is still open when a worker stops."""
+        """Hook that gunicorn calls when a worker stops: close the connections that are still open."""
         for conn in list(self.waiting) if force else ():
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """gunicorn's name for what a stopping worker does first: where nothing is under way it waits no longer."""
+        """Hook that gunicorn calls first when a worker stops: idle connections wait no longer than the deadline."""
         for conn in self.waiting:
             if conn.is_idle:
                 conn.patience.until = min(conn.patience.until, deadline)
 
-    # -- in a thread --------------------------------------------------------------------------------------------------
+    # -- in threads ---------------------------------------------------------------------------------------------------
 
     def handle(self, conn: Connection) -> object:
         if conn.answer is None:
@@ -284,7 +284,7 @@ class QuietWorker(ThreadWorker):
         return False
 
     def handle_request(self, req: Any, conn: Connection) -> object:
-        """gunicorn's own, without its access log, and with a pause where the client is slow to read."""
+        """gunicorn's method without its access log, and with a pause if the client is slow to read."""
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         environ["wsgi.multithread"] = True
         self.nr += 1
@@ -306,7 +306,7 @@ class QuietWorker(ThreadWorker):
             return False
 
     def _answer(self, conn: Connection, answer: PendingAnswer) -> object:
-        """Whether the connection may be used again; PAUSED when the client has yet to read what there is."""
+        """Write the response.  Returns whether the connection can be reused, or PAUSED if the client is behind."""
         is_paused = False
         try:
             for piece in answer.pieces:
@@ -322,7 +322,7 @@ class QuietWorker(ThreadWorker):
     def _keepalive_after(self, conn: Connection, result: object) -> object:
         if result is not True:
             return result
-        conn.sock.patience = None  # what the application did not read of a body is not waited for
+        conn.sock.patience = None  # do not wait for a body that the application did not read
         return bool(conn.parser.finish_body(max_bytes=WHOLE_BYTES)) and not conn.sock.has_given_up
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:

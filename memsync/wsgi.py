@@ -1,4 +1,4 @@
-"""The web server's entry point."""
+"""WSGI entry point of the web server."""
 
 import os
 

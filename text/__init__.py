@@ -1,1 +1,1 @@
-"""Reading text: patterns in linear time, and a budget for what reading may cost.  Pure Python, no Django, no app."""
+"""Text processing in pure Python, without Django: linear-time patterns, and a budget for the cost of reading a text."""

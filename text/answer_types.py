@@ -1,6 +1,6 @@
-"""The kind of answer a question expects, and whether a text holds one of that kind.
+"""The type of answer that a question expects, and whether a text contains one.
 
-Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time in it answers
+Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time answers
 "when", one with a number "how many", one with a name "who" and "where".
 """
 
@@ -19,11 +19,11 @@ _TIMES = (
 )
 _NAMED = "country city place town state book movie film song band game team company school name"
 
-# A capital that no sentence asks for.  All others are looked for in lower case: that is four times as fast as a pattern
-# that passes over the case, and a recall looks into a hundred texts.
+# A capitalised word that does not begin a sentence.  All other patterns run on lower-case text: that is four times as
+# fast as ignoring case, and a recall checks a hundred texts.
 _CAPITAL: Final = patterns.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+")
 
-# What is asked, and what answers it.
+# (pattern of the question, pattern of its answer)
 _KINDS: Final = (
     (
         patterns.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time)\b", patterns.IGNORECASE),
@@ -43,7 +43,7 @@ _KINDS: Final = (
 
 
 def kinds_expected(question: str) -> tuple[patterns.Pattern, ...]:
-    """What would be seen in an answer, each as a pattern; none where the question gives no hint."""
+    """Patterns that an answer should match; empty if the question gives no hint."""
     return tuple(answer for asked, answer in _KINDS if asked.search(question))
 
 

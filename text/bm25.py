@@ -1,11 +1,11 @@
-"""Okapi BM25 over terms: k1, b, idf and the score of one text.  Pure; ``text.terms`` says what a term is."""
+"""Okapi BM25 over terms: k1, b, idf and the score of one text.  Pure functions; ``text.terms`` defines the terms."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 
 def bm25_parameters(average_length: float) -> tuple[float, float]:
-    """(k1, b).  Short turns want little length normalisation, long messages the textbook's (measured on both)."""
+    """(k1, b).  Short turns need little length normalisation, long messages the textbook's (measured on both)."""
     return (0.9, 0.4) if average_length < 40 else (1.2, 0.75)
 
 
@@ -30,7 +30,7 @@ def bm25(
     k1, b = bm25_parameters(average_length)
     norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
     score = 0.0
-    # In the query's order, so that the same words give the same bits in whatever order a text holds them.
+    # In the query's order, so that floating-point sums do not depend on the order of words in a text.
     for term, tf in counts.items():
         if tf:
             score += idf(frequencies[term], documents) * tf * (k1 + 1) / (tf + norm)

@@ -1,4 +1,4 @@
-"""What reading a text may cost.  The reader opens a budget; what reads long asks ``checkpoint`` on the way."""
+"""A time budget for reading a text.  The reader opens it; slow code calls ``checkpoint``, which enforces it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class TooCostly(Exception):
-    """Reading the text takes more than its budget."""
+    """Reading the text exceeds its budget."""
 
 
 Clock = Callable[[], float]
@@ -16,7 +16,7 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class Budget:
-    """until: a moment of the clock, in seconds.  outer: the budget around it, which goes on counting."""
+    """until: deadline on the clock, in seconds.  outer: the enclosing budget, which keeps counting."""
 
     until: float
     clock: Clock
@@ -24,7 +24,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds; below 0 by how much it is overrun."""
+        """Remaining seconds; negative once the budget is exceeded."""
         return self.until - self.clock()
 
 
@@ -33,10 +33,10 @@ _open: ContextVar[Budget | None] = ContextVar("open", default=None)
 
 @contextmanager
 def reading(milliseconds: float, *, clock: Clock = time.thread_time) -> Iterator[Budget]:
-    """Within, ``checkpoint`` raises TooCostly once the milliseconds are over, or those of a budget around it.
+    """Open a budget: inside, ``checkpoint`` raises TooCostly once this or an enclosing budget is spent.
 
-    milliseconds: of this thread's own work, so that a busy machine makes no text costly; with 0 nothing is read.
-    clock: in seconds.
+    milliseconds: CPU time of this thread, so that a busy machine makes no text costly; with 0 nothing is read.
+    clock: returns seconds.
     """
     budget = Budget(clock() + milliseconds / 1000, clock, _open.get())
     token = _open.set(budget)
@@ -48,9 +48,9 @@ def reading(milliseconds: float, *, clock: Clock = time.thread_time) -> Iterator
 
 @contextmanager
 def without() -> Iterator[None]:
-    """What is done within counts towards no budget, and none ends it.
+    """Suspend all budgets inside the block: its time is not counted, and it is not interrupted.
 
-    For guards, which must have read a text before anything of it is kept, and for what is made once for all texts.
+    Used for guards, which must check a text before any of it is stored, and for work done once for all texts.
     """
     budget = _open.get()
     if budget is None:
@@ -68,7 +68,7 @@ def without() -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Raise TooCostly where a budget is spent; nothing where none is open."""
+    """Raise TooCostly if a budget is spent.  Does nothing if none is open."""
     budget = _open.get()
     if budget is not None and any(one.left <= 0 for one in _around(budget)):
         raise TooCostly

@@ -1,4 +1,4 @@
-"""Texts in lines: bullets and headings, as people write them and as recall gives them out."""
+"""Texts made of lines: bullets and headings, as users write them and as recall formats its results."""
 
 from typing import Final, NamedTuple
 
@@ -6,22 +6,22 @@ from text import patterns
 from text.extraction.code import is_code_only
 from text.sentences import Span, fold, sentences, trimmed
 
-# At the start of a line, or behind the words that lead to it: "What I know: - I live in Ghent."
+# At the start of a line, or after an introduction: "What I know: - I live in Ghent."
 _BULLETS: Final = patterns.compile(r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?=\S)")
 _HEADING: Final = patterns.compile(r"[^\W\d_][\w ,'&-]{0,60}:")
 _LINE: Final = patterns.compile(r"[^\n]+")
-MOST_LINES: Final = 200  # of one text that are looked at by themselves
+MOST_LINES: Final = 200  # of one text that are read separately
 
 
 class ListLine(NamedTuple):
-    """A line of a text, and its sentences where there are several."""
+    """A line of a text, and its sentences if it has several."""
 
     span: Span
     sentences: list[Span]
 
 
 def unlisted(text: str) -> tuple[str, bool]:
-    """The text with its bullets blanked, each character in its old place; and whether there were any."""
+    """The text with its bullets replaced by blanks, so that offsets stay valid, and whether it had any."""
     if "```" in text or "/*" in text or not _BULLETS.search(text):
         return text, False
     blanked = _BULLETS.sub(lambda found: "\n".ljust(len(found[0])), text)
@@ -29,17 +29,17 @@ def unlisted(text: str) -> tuple[str, bool]:
 
 
 def is_heading(text: str) -> bool:
-    """Whether a text only says what follows it: "Facts:"."""
+    """Whether a text only introduces what follows: "Facts:"."""
     return _HEADING.fullmatch(text.strip()) is not None
 
 
 def lines_of(text: str) -> list[ListLine]:
-    """The lines of an unlisted text that say something, trimmed; none of a text that is too long to be a list."""
+    """The non-empty lines of an unlisted text, trimmed; empty if the text is too long to be a list."""
     plain = fold(text)
     found: list[ListLine] = []
     for place in _LINE.finditer(plain):
         span = trimmed(plain, *place.span())
-        # A question asks, and stands below what recall put into a prompt.
+        # A question comes after the recalled lines in a prompt and states nothing.
         if span.start == span.end or plain[span.end - 1] == "?" or is_heading(plain[span.start : span.end]):
             continue
         parts = sentences(plain, *span)

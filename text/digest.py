@@ -1,7 +1,7 @@
-"""What can be found in a text without a model: its sentences, names, figures, main points and size in tokens.
+"""Features of a text found without a model: sentences, names, figures, key points and token count.
 
-Every sentence is an exact part of the text, so that it may be quoted.  Deterministic, and made for English: of other
-languages it finds sentences, figures and sizes, and fewer names.
+Every sentence is an exact part of the text, so it can be quoted.  Deterministic, and made for English: in other
+languages it finds sentences, figures and sizes, but fewer names.
 """
 
 import math
@@ -17,7 +17,8 @@ MOST_POINTS: Final = 3
 MOST_TOPICS: Final = 5
 LOOKED_AT: Final = 8_000  # characters
 
-# A stop followed by space, or by nothing; scripts without spaces have stops of their own.  A line is never joined on.
+# A full stop followed by white space or the end; scripts without spaces have stops of their own.  A line break always
+# ends a sentence.
 _STOP = patterns.compile(r"[.!?…]+[)\"'”’]*(?=\s|$)|[。！？．]+|\n+")
 _ABBREVIATION = patterns.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|inc|ltd|co|e\.g|i\.e|a\.m|p\.m"
@@ -27,7 +28,7 @@ _ABBREVIATION = patterns.compile(
 _WORD = patterns.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _FIGURE = patterns.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d+)*%?")
 _PIECE = patterns.compile(r"[A-Za-z]+|\d+|[^\W\d_]|\S", patterns.ASCII)
-# What a person does who is named at the beginning of a sentence, where a capital letter says nothing.
+# Verbs after a person's name at the start of a sentence, where a capital letter proves nothing.
 _DOES = frozenset(
     """
     lives lived works worked moved likes liked loves loved hates said says told went goes got wants wanted prefers
@@ -44,7 +45,7 @@ _DAYS_AND_MONTHS = frozenset(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences, in order, none blank: each an exact part of the text."""
+    """The sentences in order, none blank, each an exact part of the text."""
     found, begin = [], 0
     for stop in _STOP.finditer(text):
         if stop[0] == "." and _ABBREVIATION.search(text[max(begin, stop.start() - 8) : stop.end()]):
@@ -56,9 +57,9 @@ def sentences(text: str) -> list[str]:
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a language model's tokenizer makes of a text; rather more than fewer.
+    """Estimated number of tokens of a language model's tokenizer, rather too high than too low.
 
-    One for each six letters begun of a word, each three digits begun, each other sign, and each letter beyond ASCII.
+    One token per six letters of a word and per three digits, rounded up, and one per other sign and non-ASCII letter.
     """
     count = 0
     for piece in _PIECE.findall(text):
@@ -68,10 +69,9 @@ def count_tokens(text: str) -> int:
 
 
 def names(text: str) -> list[str]:
-    """Who and what is named, in order, each once: runs of words with capitals, without days and months.
+    """Named entities in order, without duplicates: runs of capitalised words, except days and months.
 
-    A single word that only its place at the beginning of a sentence gives a capital is no name, unless what follows is
-    something that people do.
+    A single capitalised word at the start of a sentence is a name only if a verb for persons follows.
     """
     found: dict[str, None] = {}
     doubtful: list[str] = []
@@ -86,7 +86,7 @@ def names(text: str) -> list[str]:
 
 
 def _capitalised(sentence: str) -> Iterable[tuple[list[str], bool, str]]:
-    """(the run of words with capitals, whether it begins the sentence, the word after it)."""
+    """(run of capitalised words, whether it begins the sentence, the next word)."""
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(sentence)]
     at = 0
     while at < len(words):
@@ -105,12 +105,12 @@ def _capitalised(sentence: str) -> Iterable[tuple[list[str], bool, str]]:
 
 
 def figures(text: str) -> list[str]:
-    """Numbers, dates and times as they are written, in order, each once."""
+    """Numbers, dates and times as written, in order, without duplicates."""
     return list(dict.fromkeys(_FIGURE.findall(text)))
 
 
 def key_points(text: str) -> list[str]:
-    """Of a text of several sentences, the few that name most, in their order; nothing of a single sentence."""
+    """The few sentences with the most names and figures, in order; empty for a single sentence."""
     found = sentences(text)
     if len(found) < 2:
         return []
@@ -120,20 +120,20 @@ def key_points(text: str) -> list[str]:
 
 
 def topics(key: str | None, tags: Sequence[str]) -> list[str]:
-    """What a memory is about, from its canonical key and its tags: ``user.allergy.nuts`` is about allergy and nuts."""
+    """Topics of a memory from its canonical key and tags: ``user.allergy.nuts`` is about allergy and nuts."""
     parts = [part.replace("_", " ") for part in (key or "").split(".")[1:]]
     return list(dict.fromkeys(part for part in [*parts, *tags] if part))[:MOST_TOPICS]
 
 
 def keeps_everything(summary: str, texts: Iterable[str]) -> bool:
-    """Whether each name, number, date and time of the texts is in the summary."""
+    """Whether the summary contains each name, number, date and time of the texts."""
     told = summary.casefold()
     return all(one.casefold() in told for text in texts for one in (*names(text), *figures(text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDigest:
-    """What a reader is shown beside a text; ``tokens`` is an estimate, of a long text by its beginning."""
+    """What is shown beside a text; ``tokens`` is an estimate, for a long text from its beginning."""
 
     key_points: Sequence[str]
     entities: Sequence[str]
@@ -142,7 +142,7 @@ class TextDigest:
 
 
 def digest_of(text: str, *, key: str | None, tags: Sequence[str]) -> TextDigest:
-    """From the first LOOKED_AT characters, so that a page of long memories is not slower to read than to store."""
+    """Digest of the first LOOKED_AT characters, so that listing long memories stays fast."""
     beginning = text[:LOOKED_AT]
     return TextDigest(
         key_points=key_points(beginning),

@@ -1,7 +1,7 @@
-"""The part of a pattern that the linear engine can express.
+"""Translates a pattern to the part that the linear engine can express.
 
-The engine knows no lookaround, and its word boundary knows ASCII alone.  ``source`` writes a pattern that finds
-all that the original finds, and says by ``Source.tells_all`` whether it finds nothing else.
+The engine has no lookaround, and its word boundary knows only ASCII. ``source`` writes a pattern that matches
+everything the original matches; ``Source.tells_all`` is true if it matches nothing else.
 """
 
 from collections.abc import Iterator
@@ -10,19 +10,20 @@ from functools import lru_cache
 
 from text.syntax import Alternation, Anchor, Group, Look, Node, One, Repeat, Row, holds, is_at_ascii
 
-_MOST = 1000  # the engine counts no further
-_WRITTEN_OUT = 4  # repeats in which something is looked at
+_MOST = 1000  # the engine's limit for repeat counts
+_WRITTEN_OUT = 4  # repeats unrolled if they contain a lookaround
 _ALL = frozenset(range(256))
 
 
 @dataclass(slots=True)
 class Source:
-    """pattern: for the engine, in Latin-1.  groups: the engine's group for each of the original, the whole first.
+    """A pattern for the engine.
 
-    looks: what has to be seen at the place of an (empty) group of the engine.  begins: the group where the match
-    begins, when one character before it had to be read along; else 0.
-    tells_all: with the looks granted it finds nothing that the original does not find, but for what follows.
-    on_words: where letters beyond ASCII touch the match.  on_shared: where characters that share a byte do.
+    pattern: in Latin-1.  groups: the engine's group for each group of the original, the whole match first.
+    looks: lookarounds to check at the position of an (empty) group of the engine.  begins: the group where the match
+    begins, if one character before it is part of the engine's pattern; else 0.
+    tells_all: with the lookarounds satisfied, it matches nothing that the original does not, with these exceptions:
+    on_words: where non-ASCII letters touch the match.  on_shared: where characters that share a byte do.
     at_newline: in a text that ends with a line feed.
     """
 
@@ -37,7 +38,7 @@ class Source:
 
 
 class _Writer:
-    """loose: boundaries of words and the end are left out where the engine would deny what ``re`` grants."""
+    """loose: omit word boundaries and end anchors where the engine would reject what ``re`` accepts."""
 
     def __init__(self, *, loose: bool) -> None:
         self.loose = loose
@@ -142,7 +143,7 @@ class _Writer:
 
 
 def _behind(node: Node) -> Look | None:
-    """The look at the one character before the match, where the pattern begins with one."""
+    """The lookbehind of one character with which the pattern begins, or None."""
     first = node.parts[0] if isinstance(node, Row) and node.parts else None
     if isinstance(first, Look) and not first.ahead and isinstance(first.part, One):
         return first

@@ -1,8 +1,8 @@
-"""Matching one pattern at one place of a str, exactly as ``re`` would, and never twice the same way.
+"""Matches one pattern at one position of a str exactly as ``re`` does, without repeating work.
 
-For what the linear engine cannot decide: lookarounds, and boundaries beside letters beyond ASCII.  It tries the ways
-to match in the order of ``re`` and remembers, for each place of the text, at which forks it has been; so a text
-costs at most (forks of the pattern) x (its characters) steps.  What a look around sees is remembered as well.
+It decides what the linear engine cannot: lookarounds, and word boundaries beside non-ASCII letters.  It tries the
+alternatives in the order of ``re`` and remembers, for each position, which branches have failed.  So a text costs at
+most (branches of the pattern) x (characters) steps.  Results of lookarounds are remembered as well.
 """
 
 from typing import Final
@@ -11,16 +11,16 @@ from text.budget import checkpoint
 from text.letters import Characters, is_word
 from text.syntax import Alternation, Anchor, Group, Look, Node, One, ParsedPattern, Repeat, Row, edge
 
-# Operations, each with its arguments in a tuple.
+# Operations; each has its arguments in a tuple.
 _ONE, _FORK, _JUMP, _SAVE, _AT, _LOOK, _CHOICE, _DONE, _STUCK = range(9)
-Branch = tuple[int, list[Characters] | None]  # where it begins, and of which classes its first character is
+Branch = tuple[int, list[Characters] | None]  # its first operation, and the classes of its possible first characters
 
 _STEPS_BETWEEN: Final = 2_000
 _MOST_OPERATIONS: Final = 400_000
 
 
 class Program:
-    """The pattern as operations; groups: how many it captures."""
+    """The pattern as a list of operations.  groups: number of capture groups."""
 
     def __init__(self, parsed: ParsedPattern) -> None:
         self.groups = parsed.groups
@@ -112,7 +112,7 @@ class Program:
 def _branches(
     branches: list[tuple[int, list[Characters] | None]], known: dict[str, tuple[int, ...]], char: str
 ) -> tuple[int, ...]:
-    """Where to go on for this character ("" at the end), the last branch first."""
+    """The branches to try for this character ("" at the end), the last branch first."""
     found = known.get(char)
     if found is None:
         found = tuple(
@@ -129,9 +129,9 @@ Saved = tuple[int, int, "Saved"] | None
 
 
 class Trial:
-    """One text under one program; what has failed is remembered from place to place.
+    """A program applied to one text; failures are remembered between positions.
 
-    end: the text is read as if it ended there.  whole: a match must reach the end.  some: it may not be empty.
+    end: the text is treated as if it ended there.  whole: a match must reach the end.  some: it must not be empty.
     """
 
     def __init__(self, program: Program, text: str, end: int, *, whole: bool = False, some: bool = False) -> None:
@@ -140,7 +140,7 @@ class Trial:
         self._seen: dict[tuple[int, int], bool] = {}
 
     def at(self, start: int) -> list[tuple[int, int]] | None:
-        """The spans of the match that begins there, the whole first and (-1, -1) for a group that has no part in it."""
+        """The spans of the match that begins at start, the whole first; (-1, -1) for a group outside the match."""
         if start < self._end:
             if not self._program.may_begin(self._text[start]):
                 return None
@@ -149,7 +149,7 @@ class Trial:
         reached = self._run(0, start, self._failed, whole=self._whole, some=self._some)
         if reached is None:
             return None
-        self._failed = set()  # what lies on the way of a match has not failed
+        self._failed = set()  # states on the way of a match have not failed
         end, saved = reached
         places = [-1] * (2 * self._program.groups + 2)
         while saved is not None:
@@ -236,7 +236,7 @@ class Trial:
         known = self._seen.get(key)
         if known is None:
             start = place - look.width
-            # Each look has its own set: what fails there may match where more follows.
+            # Each lookaround has its own set of failures: what fails there may match elsewhere.
             known = start >= 0 and self._run(at + 1, start, set(), whole=False, some=False) is not None
             self._seen[key] = known
         return known

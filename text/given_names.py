@@ -1,7 +1,7 @@
-"""First names and roles, to distinguish persons from things and "she" from "he".
+"""First names and roles, to tell persons from things and "she" from "he".
 
-The names are in ``data``, one a line, in lower case; common ones of many countries.  A name that is not there is a
-person's where the words around it say so.
+The names are in ``data``, one a line, in lower case: common ones of many countries.  A name that is missing there
+counts as a person's if the words around it say so.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ _MALE_ROLES: Final = frozenset(
 
 
 def gender_of(name: str) -> str:
-    """``f`` or ``m`` where a name or a role, normalised, shows it; empty where it does not."""
+    """``f`` or ``m`` if a normalised name or role implies it, else empty."""
     words = name.split()
     first, last = words[0] if words else "", words[-1] if words else ""
     if last in _FEMALE_ROLES or (first in FEMALE and first not in MALE | EITHER):

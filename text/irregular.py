@@ -1,8 +1,8 @@
-"""English words whose other forms no stemmer finds: "When did she go?" is answered by "We went in May"."""
+"""Irregular English forms that a stemmer misses: "When did she go?" is answered by "We went in May"."""
 
 from typing import Final
 
-# The base, then its other forms.  Left out: forms that are more often another word ("rose", "bit", "lay", "lives").
+# The base form, then its other forms, except those that are more often another word ("rose", "bit", "lay", "lives").
 _FORMS: Final = """
 begin began begun; bite bitten; blow blew blown; break broke broken; bring brought; build built; buy bought;
 catch caught; choose chose chosen; come came; deal dealt; draw drew drawn; dream dreamt; drink drank drunk;

@@ -1,12 +1,12 @@
-"""Characters: what a class of a pattern holds, and the one byte under which the linear engine sees each character.
+"""Character classes of patterns, and the single byte as which the linear engine sees each character.
 
-The engine reads bytes, a pattern's offsets are those of the str, so every character becomes exactly one byte:
+The engine reads bytes, but offsets are those of the str, so every character becomes exactly one byte:
 
     00-7F, 85, A0-FF   the character itself (ASCII and Latin-1)
     80                 any other letter         82   any other digit
     83                 any other blank          84   any other sign, and the control characters 80-9F
 
-What several characters share a byte cannot be distinguished there; ``text.exact`` looks at the str where that matters.
+The engine cannot distinguish characters that share a byte; ``text.exact`` looks at the str where that matters.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 Test = Callable[[str], bool]
 
 LETTER, DIGIT, BLANK, SIGN = 0x80, 0x82, 0x83, 0x84
-# One of each kind that shares a byte.
+# A sample character for each shared byte.
 _SAMPLES: Final = {LETTER: "\u0436", DIGIT: "\u0663", BLANK: "\u2003", SIGN: "\u2192"}
-# Letters beyond Latin-1 that are a Latin-1 letter in the other case.
+# Non-Latin-1 letters whose other case is a Latin-1 letter.
 _TWINS: Final = {
     "\u017f": "s", "\u212a": "k", "\u0131": "i", "\u0130": "i",
     "\u212b": "å", "\u03bc": "µ", "\u0178": "ÿ", "\u1e9e": "ß",
@@ -30,7 +30,7 @@ _BY_TWIN: Final = {
 }
 _FOLDS: Final = str.maketrans(_TWINS)
 _SHARED: Final = bytes([LETTER, DIGIT, BLANK, SIGN])
-_REMEMBERED = 20_000  # characters; beyond it each is looked up again
+_REMEMBERED = 20_000  # characters cached; others are computed each time
 _KEPT_AT_ONCE = 16
 
 
@@ -57,7 +57,7 @@ class _Table(dict[int, int]):
 
 
 _TABLE: Final = _Table()
-# The character that stands for each byte when a class is turned into bytes.
+# The character that represents each byte when a class is converted to bytes.
 CHARACTERS: Final = [
     _SAMPLES.get(byte, chr(byte) if byte < 0x80 or byte == 0x85 or byte >= 0xA0 else "") for byte in range(256)
 ]
@@ -68,9 +68,9 @@ _CONTROLS: Final = bytes(b for b in range(0x80, 0xA0) if b != 0x85)
 class Bytes(NamedTuple):
     """A text as the engine sees it.
 
-    has_wide_words: letters or digits beyond ASCII, at which the engine's own word boundary is wrong.
-    has_shared: characters that share a byte with others.
-    has_twins, folded: letters that are one of Latin-1 in another case, and the bytes for whom that is the same.
+    has_wide_words: it has non-ASCII letters or digits, where the engine's own word boundary is wrong.
+    has_shared: it has characters that share a byte.
+    has_twins: it has letters whose other case is in Latin-1.  folded: the bytes with these replaced.
     """
 
     data: bytes
@@ -107,7 +107,7 @@ _kept: ContextVar[dict[str, Bytes] | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Texts within are turned into bytes once; nothing of them is held afterwards.  May be nested."""
+    """Inside, convert each text to bytes only once; the cache is cleared afterwards.  May be nested."""
     if _kept.get() is not None:
         yield
         return
@@ -132,7 +132,7 @@ def bytes_of(text: str) -> Bytes:
 
 
 def cases(char: str) -> frozenset[str]:
-    """The character in every case that ignoring case takes for it."""
+    """The character in every case that counts as equal when case is ignored."""
     low = char.lower()[:1] if len(char.lower()) == 1 else char
     low = _TWINS.get(char, low)
     if low in _BY_TWIN:
@@ -142,12 +142,12 @@ def cases(char: str) -> frozenset[str]:
 
 
 class Characters:
-    """A class of a pattern: the test of one character, and the bytes under which the engine finds all of them."""
+    """A character class: a test for one character, and the bytes as which the engine sees its members."""
 
     __slots__ = ("_known", "bytes", "is_ascii_word", "is_shared", "test")
 
     def __init__(self, test: Test, named: Any = ()) -> None:
-        """named: the code points, or (first, last) ranges of them, that the class names one by one."""
+        """named: code points, or (first, last) ranges, that the class lists explicitly."""
         self.test = test
         self._known: dict[str, bool] = {}
         found = {byte for byte, char in enumerate(CHARACTERS) if char and test(char)}

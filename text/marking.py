@@ -1,4 +1,4 @@
-"""Words taken out of a text, with a mark in their place."""
+"""Replaces words of a text by a mark."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -8,7 +8,7 @@ _BEFORE: Final = " \t"
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in order, those that touch or overlap joined into one."""
+    """The spans in order; those that touch or overlap are merged."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if start >= end:
@@ -21,13 +21,13 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with a mark in place of each span; of marks with nothing but blanks between them, one."""
+    """The text with a mark for each span. Marks with only blanks between them become one."""
     return "".join(text[start:end] if start < end else MARK for start, end in _pieces(text, spans))
 
 
 def places(text: str, spans: Iterable[tuple[int, int]], wanted: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where in the text the ``wanted`` spans of ``marked(text, spans)`` stand; a mark stands nowhere."""
-    pieces: list[tuple[int, int, int]] = []  # where it begins in what is marked, and its span in the text
+    """The ``wanted`` spans of ``marked(text, spans)``, as spans of the text. Marks map to nothing."""
+    pieces: list[tuple[int, int, int]] = []  # start in the marked text, and span in the text
     at = 0
     for start, end in _pieces(text, spans):
         pieces.append((at, start, end))
@@ -41,7 +41,7 @@ def places(text: str, spans: Iterable[tuple[int, int]], wanted: Iterable[tuple[i
 
 
 def _pieces(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans of the text that stay, in order; an empty one stands for a mark."""
+    """The remaining spans of the text, in order; an empty span stands for a mark."""
     at, has_mark = 0, False
     for start, end in merged(spans):
         if not has_mark or text[at:start].strip(_BEFORE):

@@ -1,4 +1,4 @@
-"""A match of a pattern, as ``re.Match``."""
+"""The match of a pattern, with the interface of ``re.Match``."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -8,7 +8,7 @@ Spans = list[tuple[int, int]]
 
 
 class Matched(Protocol):
-    """What a match asks of its pattern."""
+    """What a match needs from its pattern."""
 
     @property
     def groupindex(self) -> Mapping[str, int]: ...
@@ -62,7 +62,7 @@ class Match:
 
     @property
     def lastindex(self) -> int | None:
-        """The group that closed last."""
+        """The group that closed last, as in ``re``."""
         last, found = -1, None
         for group in self.re.closing:
             if self._spans[group][1] >= max(last, 0):
@@ -75,7 +75,7 @@ class Match:
         return next((name for name, group in self.re.groupindex.items() if group == index), None)
 
     def expand(self, template: str) -> str:
-        """The template with ``\\1`` and ``\\g<name>`` filled in; a group without a part in the match is empty."""
+        """The template with ``\\1`` and ``\\g<name>`` replaced; a group that did not participate is empty."""
         return "".join(piece if isinstance(piece, str) else (self[piece[0]] or "") for piece in _pieces(template))
 
 

@@ -1,20 +1,20 @@
-"""Whom and what a text mentions, and what it says of them, in the words that it uses."""
+"""Entities that a text mentions, and relations between them, in the text's own words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-MOST_NAMED: Final = 24  # in one memory; a list of a hundred names is a list
+MOST_NAMED: Final = 24  # per memory; a text that names a hundred is a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """Words that stand for one entity.  Of name, role, pronoun and is_user at least one is there.
+    """A mention of one entity.  At least one of name, role, pronoun and is_user is set.
 
-    name: as it was written.  role: by which a person is known for as long as they have it: "my manager", "the CTO";
-    is_shared: several may have it at once, as sisters do.  pronoun: she, he, they or it.  type: empty where the text
-    does not say.  is_sure: may be an entity that was not known before; else it is linked where it is known.
-    also: other names that the text gives it.
+    name: as written.  role: identifies a person while they have it: "my manager", "the CTO".
+    is_shared: several persons may have the role at once, as sisters do.  pronoun: she, he, they or it.
+    type: empty if the text does not show it.  is_sure: may create an entity; else it is linked only to a known one.
+    also: other names in the text.
     """
 
     name: str = field(default="", repr=False)
@@ -29,10 +29,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationMention:
-    """A relation, or with a value alone, a fact about the subject.  predicate: canonical.
+    """A relation, or, with only a value, a fact about the subject.  predicate: canonical.
 
-    value: beside an object, which of the kind it is: ``related_to``, "sister".  is_implied: by the object's role alone,
-    as in "my boss is late": news only of a person not known before.
+    value: with an object, the kind of relation: ``related_to``, "sister".  is_implied: only by the object's role, as in
+    "my boss is late"; it adds nothing about a known person.
     """
 
     subject: Mention
@@ -44,7 +44,7 @@ class RelationMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mentions:
-    """named: in the order of the text, including what is in ``told``."""
+    """named: in text order, including the entities in ``told``."""
 
     named: Sequence[Mention] = ()
     told: Sequence[RelationMention] = ()

@@ -1,4 +1,4 @@
-"""Names as they are compared: what makes two of them the same, and how alike two others are."""
+"""Comparison of names: normalised forms, and the similarity of different names."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from typing import Final
 
 from text import patterns
 
-ALIKE: Final = 0.85  # trigram Jaccard from which two names are one (seed 003)
-ALIKE_ENOUGH_TO_LOOK: Final = 0.5  # from here on a person should look
-SHORTEST_ALIKE: Final = 8  # characters: in a shorter name one letter is more than the threshold allows
+ALIKE: Final = 0.85  # trigram Jaccard from which two names are the same (seed 003)
+ALIKE_ENOUGH_TO_LOOK: Final = 0.5  # from here on a person should review the pair
+SHORTEST_ALIKE: Final = 8  # characters: in a shorter name one letter exceeds the threshold
 
 _WORD: Final = patterns.compile(r"[^\W_]+(?:[+#]+)?")
 _POSSESSIVE: Final = patterns.compile(r"['’]s?(?=\s|$)")
@@ -18,7 +18,7 @@ _PARTICLES: Final = frozenset({"van", "von", "de", "der", "den", "la", "le", "da
 
 
 def normalised(name: str) -> str:
-    """By which an alias is known: folded, no accents, articles, titles or marks; one blank between words."""
+    """The lookup form of an alias: case-folded, without accents, articles, titles and punctuation, single blanks."""
     words = _WORD.findall(_folded(_POSSESSIVE.sub("", name.strip())))
     while len(words) > 1 and (words[0] in _ARTICLES or words[0] in _TITLES):
         words = words[1:]
@@ -26,19 +26,19 @@ def normalised(name: str) -> str:
 
 
 def _folded(text: str) -> str:
-    if text.isascii():  # most are, and then there are no accents to look for
+    if text.isascii():  # the most common case: no accents to remove
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if not unicodedata.combining(c))
 
 
 def is_full(name: str) -> bool:
-    """Whether a person's name, normalised, has a surname beside a first name that is spelled out."""
+    """Whether a person's normalised name has a surname and a first name that is spelled out."""
     words = name.split()
     return len(words) > 1 and len(words[0]) > 1
 
 
 def short_forms(name: str) -> Iterator[str]:
-    """Of a person's full name, normalised: the first name, and the surname behind an initial."""
+    """Short forms of a normalised full name: the first name, and the initial with the surname."""
     words = name.split()
     if is_full(name):
         yield words[0]
@@ -46,7 +46,7 @@ def short_forms(name: str) -> Iterator[str]:
 
 
 def may_be_one(one: str, other: str) -> bool:
-    """Whether two names of persons, normalised, can be the same person's: none says what the other denies."""
+    """Whether two normalised names can be the same person's, because no part contradicts the other."""
     first, second = one.split(), other.split()
     if not (first[0] == second[0] or (first[0][:1] == second[0][:1] and 1 in (len(first[0]), len(second[0])))):
         return False
@@ -55,18 +55,18 @@ def may_be_one(one: str, other: str) -> bool:
 
 
 def trigrams(name: str) -> frozenset[str]:
-    """Of a normalised name: each word with two blanks before and one behind it, in threes; the order is no matter."""
+    """Trigrams of a normalised name, whose words get two blanks before and one after; word order does not matter."""
     return frozenset(
         padded[at : at + 3] for word in name.split() for padded in (f"  {word} ",) for at in range(len(padded) - 2)
     )
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Jaccard of trigrams, 0 to 1."""
+    """Jaccard similarity of trigrams, 0 to 1."""
     both = len(one & other)
     return both / (len(one) + len(other) - both) if both else 0.0
 
 
 def slug(name: str) -> str:
-    """``e_priya_sharma``: to be shown, never to be looked up by."""
+    """``e_priya_sharma``: for display, never for lookups."""
     return f"e_{normalised(name).replace(' ', '_')[:60] or 'unnamed'}"

@@ -53,10 +53,10 @@ _ANYWHERE: Final = _re2.RE2.Anchor.UNANCHORED
 _HERE: Final = _re2.RE2.Anchor.ANCHOR_START
 _WHOLE: Final = _re2.RE2.Anchor.ANCHOR_BOTH
 _NOWHERE: Final = (-1, -1)
-_FAILURES: Final = 200  # matches of the engine that turn out to be none, before the rest is read without it
-_WASTE: Final = 16  # times the text that the engine may read in vain,
-_SHORT: Final = 1_000  # and of a short one that many characters more
-# Bytes of memory for what the engine learns of a pattern.  Too little makes a large one ten times as slow.
+_FAILURES: Final = 200  # false matches of the engine before the rest is read by the exact program
+_WASTE: Final = 16  # times the text's length that the engine may read in vain,
+_SHORT: Final = 1_000  # with this added to the length of every text
+# Bytes of memory for the engine's DFA.  Too little makes a large pattern ten times as slow.
 _LEAST, _MOST, _FOR_EACH = 1 << 20, 1 << 25, 1 << 10
 
 
@@ -77,14 +77,16 @@ def _engine(pattern: bytes) -> Any:
 
 @dataclass(slots=True)
 class _Doubts:
-    """wasted: characters that the engine read as parts of a match and that are none.  It may do so to the end of the
-    text for each match, so that after a while the exact program goes on alone: that reads on from where it is."""
+    """wasted: characters that the engine read for false matches.
+
+    Each false match can make the engine read to the end of the text.  Beyond a limit the exact program continues alone.
+    """
 
     wasted: int = 0
 
 
 class _Finder:
-    """Finds one node of a pattern; the lookarounds in it have finders of their own."""
+    """Finds one node of a pattern; each lookaround in it has its own finder."""
 
     def __init__(self, parsed: ParsedPattern) -> None:
         self.parsed = parsed
@@ -94,7 +96,7 @@ class _Finder:
     def loose(self) -> Source:
         return source(self.parsed.node, self.parsed.groups, loose=True)
 
-    # Made when they are first needed, which no text's budget has to pay for.
+    # Compiled on first use, without counting against the budget of a text.
 
     @cached_property
     def _strict_engine(self) -> Any:
@@ -118,9 +120,9 @@ class _Finder:
     def find(
         self, text: str, read: Bytes, start: int, end: int, anchor: Any, doubts: "_Doubts | None" = None
     ) -> Spans | None:
-        """The spans of the first match in text[start:end], its groups after it.  read: the bytes of text[:end].
+        """The spans of the first match in text[start:end]: the match, then its groups.  read: the bytes of text[:end].
 
-        doubts: of those who look for one match after the other in a text.
+        doubts: shared by successive searches in one text.
         """
         if doubts is not None and doubts.wasted > _WASTE * (end + _SHORT):
             return Trial(self._program, text, end).search(start)
@@ -135,7 +137,7 @@ class _Finder:
         trial: Trial | None = None
         place, failures = start, 0
         while True:
-            if begins and place == 1:  # with the character before it read along, the engine would begin at 0
+            if begins and place == 1:  # the engine would begin at 0, with the character before
                 trial = trial or Trial(self._program, text, end, whole=anchor is _WHOLE)
                 if (exact := trial.at(1)) is not None or anchor is not _ANYWHERE:
                     return exact
@@ -170,11 +172,11 @@ class _Finder:
             return [(first, last), *[spans[group] if group >= 0 else _NOWHERE for group in found.groups]]
 
     def some(self, text: str, start: int, end: int) -> Spans | None:
-        """The spans of a match that begins at start and is not empty."""
+        """The spans of a non-empty match that begins at start."""
         return Trial(self._program, text, end, some=True).at(start)
 
     def _is_sure(self, found: Source, text: str, read: Bytes, spans: Spans, first: int, last: int, end: int) -> bool:
-        """Whether what the engine found is what ``re`` would find there first."""
+        """Whether the engine's match is the one that ``re`` would find there first."""
         if not found.tells_all or (found.at_newline and found is not self.strict):
             return False
         around = read.data[max(first - 1, 0) : last + 1]
@@ -189,7 +191,7 @@ class _Finder:
 
 
 class _Seer:
-    """Whether what a lookaround asks for stands at a place."""
+    """Tests a lookaround at a position."""
 
     def __init__(self, look: Look) -> None:
         self.look = look
@@ -207,7 +209,7 @@ class _Seer:
 
 
 def _without_groups(node: Node) -> Node:
-    """The node, whose groups no caller asks for."""
+    """The node without capture groups, which no caller needs."""
     if isinstance(node, Row):
         return Row(tuple(_without_groups(part) for part in node.parts))
     if isinstance(node, Alternation):
@@ -218,17 +220,17 @@ def _without_groups(node: Node) -> Node:
 
 
 class Pattern:
-    """A compiled pattern, used as one of ``re``."""
+    """A compiled pattern with the interface of ``re.Pattern``."""
 
     __slots__ = ("_finder", "closing", "flags", "groupindex", "groups", "pattern")
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
-        """Raises re.error for what is no pattern, Unsupported for what cannot be matched in linear time."""
+        """Raises re.error for an invalid pattern, UnsupportedSyntax for one that cannot be matched in linear time."""
         parsed = parse(pattern, flags)
         self.pattern, self.flags = pattern, flags
         self.groups: int = parsed.groups
         self.groupindex: Mapping[str, int] = parsed.names
-        self.closing = closing(parsed.node)  # the groups in the order in which they close
+        self.closing = closing(parsed.node)  # groups in closing order
         self._finder = _Finder(parsed)
 
     def __repr__(self) -> str:
@@ -263,7 +265,7 @@ class Pattern:
                 return
             yield Match(self, text, spans)
             first, place = spans[0]
-            if first == place:  # an empty match: what is found next there must not be empty
+            if first == place:  # after an empty match, the next match at this position must not be empty
                 more = self._finder.some(text, place, end)
                 if more is None:
                     place += 1
@@ -272,7 +274,7 @@ class Pattern:
                     place = more[0][1]
 
     def findall(self, text: str) -> list[Any]:
-        """The matches' texts; with one group its text, with several tuples of theirs."""
+        """The text of each match; with one group its text, with several groups a tuple."""
         return [
             found[0] if not self.groups else (found.groups("")[0] if self.groups == 1 else found.groups(""))
             for found in self.finditer(text)
@@ -289,7 +291,7 @@ class Pattern:
         return [*parts, text[begin:]]
 
     def sub(self, repl: Repl, text: str, count: int = 0) -> str:
-        """repl: a function of the match, or a text in which ``\\1`` and ``\\g<name>`` stand for groups."""
+        """Replace matches.  repl: a function of the match, or a template with groups as ``\\1`` and ``\\g<name>``."""
         parts: list[str] = []
         begin = 0
         fill = (lambda _: repl) if isinstance(repl, str) and "\\" not in repl else repl

@@ -1,6 +1,6 @@
-"""Claims, and their predicates: under which property a claim is kept, and whether many may stand beside each other.
+"""Predicates of claims: the attribute under which a claim is stored, and whether it can have several values.
 
-The table is data.  A predicate that is not listed is a property of its own name, of which there is one.
+The table is data.  A predicate that is not listed is an attribute of the same name with a single value.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from text import patterns
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """attribute: the last part of the canonical key, by which extraction knows the same.
+    """attribute: last part of the canonical key, as used by extraction.
 
-    is_many: the object is part of what is claimed, so that no two get in each other's way.
+    is_many: the object is part of the key, so that several values coexist.
     """
 
     attribute: str
@@ -49,7 +49,7 @@ _BETWEEN: Final = patterns.compile(r"[\W_]+")
 
 
 def canonical(name: str) -> str:
-    """Lower case, with underscores between its words."""
+    """Lower case, words joined by underscores."""
     return _BETWEEN.sub("_", name.casefold()).strip("_")
 
 
@@ -60,7 +60,7 @@ def predicate_of(name: str) -> Predicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateClaim:
-    """subject, predicate, object: as they were said.  about, attribute: their canonical forms, by which it is known."""
+    """A claim.  subject, predicate, object: as stated.  about, attribute: their canonical forms, used for lookups."""
 
     subject: str
     predicate: str
@@ -80,7 +80,7 @@ class PredicateClaim:
 
     @classmethod
     def read(cls, key: str, value: str, *, many_valued: bool) -> "PredicateClaim | None":
-        """What a canonical key claims: ``user.sister.location``, or with the object in it, ``user.allergy.sesame``."""
+        """Parse a canonical key: ``user.sister.location``, or with the object in it, ``user.allergy.sesame``."""
         about, _, attribute = key.rpartition(".")
         if many_valued:
             value = attribute
@@ -91,7 +91,7 @@ class PredicateClaim:
 
 
 def subject_of(name: str) -> str:
-    """Canonical; the dots between a subject and what is theirs stay: ``user.sister``."""
+    """Canonical form; dots between a subject and its relations stay: ``user.sister``."""
     parts = [canonical(part) for part in name.split(".")]
     parts[0] = "user" if parts[0] in SELF else parts[0]
     return ".".join(part for part in parts if part)

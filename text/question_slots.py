@@ -1,7 +1,7 @@
-"""Which properties of whom a question may be about, as claims are keyed: ("user.sister", "location").
+"""Guesses which attributes of which subjects a question is about, as claim keys: ("user.sister", "location").
 
-A guess: of each question a few dozen pairs at most, most of which no memory claims.  They are looked up by their keyed
-forms, so a wrong one costs an empty look into an index and nothing else.
+A question yields at most a few dozen pairs, most of which match no claim.  They are looked up by their keyed forms, so
+a wrong guess costs only an index lookup without a result.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from text.predicates import canonical
 MOST_PAIRS: Final = 96
 
 _WORD: Final = patterns.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-# What is asked with, and says nothing of what is asked for.
+# Function words of questions.
 _QUESTION_WORDS: Final = (
     "a am an and are as at be been by can could did do does for from had has have he her him his how i if in is it its "
     "long many me mine much my myself of old on or our she should tell than that the their them then there they this "
     "to us was we were what when where which who whom whose why will with would you your"
 )
 _EMPTY: Final = frozenset(_QUESTION_WORDS.split())
-# How a property is asked for.  Each name is the last part of a canonical key.
+# Words that ask for an attribute.  Each name is the last part of a canonical key.
 _ASKED_BY: Final = (
     (r"live[sd]?|living|located|based|home|reside[sd]?|moved?|where", ("location",)),
     (r"work(?:s|ed|ing)?|employ\w*|company|job", ("employer", "role")),
@@ -49,7 +49,7 @@ _OF_ANOTHER: Final = patterns.compile(r"(?<=[^.!?] )([A-Z][^\W\d_]+)|^([A-Z][^\W
 
 
 def asked_claims(text: str) -> list[tuple[str, str]]:
-    """(about, attribute) as in ``text.predicates.Claim``, the likeliest first, at most MOST_PAIRS."""
+    """Pairs (about, attribute) as in ``text.predicates``, most likely first, at most MOST_PAIRS."""
     properties = list(dict.fromkeys(_properties(text)))
     pairs = ((about, attribute) for attribute in properties for about in _subjects(text))
     return list(dict.fromkeys(pairs))[:MOST_PAIRS]

@@ -1,11 +1,11 @@
-"""Cut a turn into sentences and sentences into clauses, as spans of the original text."""
+"""Splits a turn into sentences and sentences into clauses, as spans of the original text."""
 
 from typing import NamedTuple
 
 from text import patterns
 from text.budget import checkpoint
 
-# One character for one character, so that offsets into the folded text are offsets into the original.
+# Each character maps to one character, so that offsets in the folded text are valid in the original.
 SAME_LENGTH = str.maketrans({
     "\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
@@ -18,15 +18,15 @@ ABBREVIATION = patterns.compile(
     r"|mon|tue|wed|thu|fri|sat|sun)|\b[a-z])\.$"
 )
 _STOPS = patterns.compile(
-    r"```.*?(?:```|\Z)"  # a code block is one piece
-    r'|"[^"\n]{0,600}"'  # so is what stands between quotation marks
+    r"```.*?(?:```|\Z)"  # a code block is one sentence
+    r'|"[^"\n]{0,600}"'  # and so is a quotation
     r"|(?<!\w)'[^'\n]{2,200}'(?!\w)"
     r"|(?P<stop>[.!?\u2026]+[)\"']?(?=\s|$)|[\u3002\uff01\uff1f\uff0e]+|\n\s*|(?<=\s):-?[)(dp](?=\s|$))",
     patterns.DOTALL,
 )
 _EDGE = " \t\r\n\f\v"
 
-# What may open a clause that stands on its own after a comma or a conjunction.
+# What may begin an independent clause after a comma or a conjunction.
 _OPENING = (
     r"(?:i|i'?m|i'?ve|i'?ll|i'?d|im|we|we'?re|we'?ve|we'?ll|my|our|he|she|they|he's|she's|they're|it's|its|his|her"
     r"|their|the|this|these|that"
@@ -65,12 +65,12 @@ class Span(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """The text with plain quotes, dashes and blanks, each character in its old place."""
+    """The text with plain quotes, dashes and blanks; offsets stay valid."""
     return text.translate(SAME_LENGTH)
 
 
 def lower(plain: str) -> str:
-    """Lower case without moving any character: a few letters become two when lowered and are left alone."""
+    """Lower case with unchanged offsets: the few letters that become two when lowered are left unchanged."""
     low = plain.lower()
     return low if len(low) == len(plain) else "".join(c.lower() if len(c.lower()) == 1 else c for c in plain)
 
@@ -84,7 +84,7 @@ def trimmed(plain: str, start: int, end: int) -> Span:
 
 
 def sentences(plain: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """Spans of the sentences, trimmed, none empty. plain: folded text.  Raises TooCostly where a budget is spent."""
+    """Spans of the sentences, trimmed, none empty.  plain: folded text.  Raises TooCostly if a budget is spent."""
     end = len(plain) if end is None else end
     found: list[Span] = []
     begin = start
@@ -107,7 +107,7 @@ def sentences(plain: str, start: int = 0, end: int | None = None) -> list[Span]:
 
 
 def clauses(plain: str, sentence: Span) -> list[Span]:
-    """Candidate clauses of one sentence, in order. They cover it but for the joints between them."""
+    """Candidate clauses of one sentence, in order.  They cover it except for the joints between them."""
     found: list[Span] = []
     begin = sentence.start
     for joint in _JOINTS.finditer(plain, sentence.start, sentence.end):

@@ -1,4 +1,4 @@
-"""A summary made of the sources' own sentences: deterministic, and without a model."""
+"""A deterministic summary that quotes sentences of its sources.  Uses no model."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,11 +10,10 @@ MOST_LINES: Final = 20
 
 
 def summary_of(texts: Sequence[str], *, lossless: bool) -> str:
-    """One line for each sentence kept, in the order of the texts.
+    """The selected sentences, one per line, in the order of the texts.
 
-    Otherwise: of each text the sentence that names most, at most twenty.  lossless: every sentence that says anything
-    that no other does, and then it is verified that each name, number, date and time is still there; if one is not,
-    the texts themselves.
+    lossless: all sentences that add something.  If a name, number, date or time is then still missing, the full texts.
+    Otherwise: the sentence of each text that names most, at most twenty.
     """
     if not lossless:
         best = [max(sentences(text) or [text], key=_weight) for text in texts]
@@ -24,7 +23,7 @@ def summary_of(texts: Sequence[str], *, lossless: bool) -> str:
 
 
 def _weight(sentence: str) -> tuple[int, int]:
-    """max() takes the first of equals."""
+    """Sort key of a sentence; max() returns the first of equals."""
     return len(names(sentence)) + len(figures(sentence)), min(len(terms(sentence)), 12)
 
 
@@ -36,7 +35,7 @@ def _each_once(found: Sequence[str]) -> list[str]:
 
 
 def _saying_something(found: Sequence[str]) -> list[str]:
-    """Without sentences whose every word, in its order, another sentence holds."""
+    """Without sentences whose words, in the same order, are contained in another sentence."""
     words = [normalised(one) for one in found]
     return [
         one

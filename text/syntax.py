@@ -1,4 +1,4 @@
-"""A pattern in the syntax of ``re``, taken apart."""
+"""Parses a pattern in the syntax of ``re`` into nodes."""
 
 import re._constants as sre  # type: ignore[import-not-found]  # the parser of re is not typed
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from text.letters import Characters, cases, is_word
 
 
 class UnsupportedSyntax(ValueError):
-    """The pattern holds what no linear engine knows: a reference to a group, a condition, an atomic group."""
+    """The pattern contains what no linear engine supports: a backreference, a condition, an atomic group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """width: characters behind, where it looks there."""
+    """width: length of a lookbehind in characters; else 0."""
 
     ahead: bool
     negate: bool
@@ -81,7 +81,7 @@ class ParsedPattern:
 
 
 def parse(pattern: str, flags: int) -> ParsedPattern:
-    """Raises re.error where the pattern is none, Unsupported where it cannot be matched in linear time."""
+    """Raises re.error for an invalid pattern, UnsupportedSyntax for one that cannot be matched in linear time."""
     tree = parser.parse(pattern, flags)
     state = tree.state
     return ParsedPattern(_row(tree, state.flags), state.groups - 1, dict(state.groupdict))
@@ -171,11 +171,11 @@ def _is_of(op: Any, wanted: Any, char: str, is_ascii: bool) -> bool:
     return found is not kind.startswith("NOT_")
 
 
-# ---- what may come first or last, for word boundaries and for choosing among branches
+# ---- first and last characters, for word boundaries and for choosing among branches
 
 
 def edge(node: Node, *, last: bool = False) -> tuple[list[Characters], bool]:
-    """The classes of which the first (or last) character is, and whether the node may match nothing at all."""
+    """The classes of the possible first (or last) characters, and whether the node can match the empty string."""
     if isinstance(node, One):
         return [node.characters], False
     if isinstance(node, (Anchor, Look)):
@@ -217,7 +217,7 @@ def holds(node: Node, kind: type) -> bool:
 
 
 def closing(node: Node) -> tuple[int, ...]:
-    """The groups in it, in the order in which they close."""
+    """The groups of the node in closing order."""
     if isinstance(node, (Row, Alternation)):
         return tuple(
             group for part in (node.parts if isinstance(node, Row) else node.branches) for group in closing(part)

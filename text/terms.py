@@ -1,6 +1,6 @@
-"""Text to search terms: the same analysis when a memory is indexed, when a query is asked and when BM25 is exact.
+"""Text to search terms: the same analysis for indexing, for queries and for exact BM25.
 
-Keeps nothing: no memo of words, because words are what people said.
+It caches no words, because words are user content.
 """
 
 import threading
@@ -13,8 +13,8 @@ import Stemmer
 from text import patterns
 from text.irregular import BASES
 
-# The words of English that say nothing about the subject.  Dropping them is also what protects the index most: a
-# frequency attack on keyed tokens recovers 80 % of the hundred commonest words with them, 1 % without.
+# English words that say nothing about the subject.  Dropping them is also the index's main protection: a frequency
+# attack on keyed tokens recovers 80 % of the hundred commonest words with them, 1 % without.
 STOP_WORDS = frozenset(
     """
     i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
@@ -25,18 +25,18 @@ STOP_WORDS = frozenset(
     own same so than too very s t can will just don should now
     """.split()  # noqa: SIM905  (a list of words reads best as words)
 )
-MAX_TERMS = 2048  # distinct terms indexed of one memory; a longer text is still found by its first ones and its vector
+MAX_TERMS = 2048  # distinct terms indexed per memory; a longer text is still found by its first terms and its vector
 TF_CAP = 3
 
 _WORD = patterns.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = patterns.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
-# Scripts written without spaces: a run of them is indexed by pairs of characters, the usual practice.
+# Scripts written without spaces: a run of characters is indexed as overlapping pairs, the usual practice.
 _UNSPACED = patterns.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
 _local = threading.local()
 
 
 def _stem(words: list[str]) -> list[str]:
-    # PyStemmer's object is not safe to share between threads, and by default remembers 10,000 words: ours none.
+    # A PyStemmer object is not thread-safe, and caches 10,000 words by default; 0 disables that.
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
         stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
@@ -68,19 +68,19 @@ def terms(text: str) -> list[str]:
 
 
 def normalised(text: str) -> str:
-    """The text as digests see it: case, spacing, width and closing punctuation do not make it another text."""
+    """The text as hashed for deduplication: without differences in case, spacing, width and closing punctuation."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!… ")
 
 
 def indexed(text_terms: Sequence[str]) -> dict[str, int]:
-    """Term to how often it occurs, for the index: capped in number and in count."""
+    """Frequency of each term for the index; the number of terms and the frequencies are capped."""
     counts = Counter(text_terms)
     kept = list(counts)[:MAX_TERMS]
     return {term: min(counts[term], TF_CAP) for term in kept}
 
 
 def rounded_length(count: int) -> int:
-    """A length in steps of at most an eighth, so that the index does not give away how long a text is to the word."""
+    """The length rounded in steps of at most an eighth, so that the index does not reveal a text's exact word count."""
     if count <= 8:
         return count
     step: int = 2 ** (count.bit_length() - 4)

@@ -1,7 +1,7 @@
-"""What entities are, and how one may stand to another: closed vocabularies, extended by a line here.
+"""Types of entities and relations between them: closed vocabularies, to which tables here can add a line.
 
-A relation that is not in the table is none: free words cannot be walked along.  What is said of one entity alone is a
-fact about it, under a predicate of its own.
+Relations that are not in the table are not stored as relations, since free words cannot be traversed.  A statement
+about one entity alone is a fact about it, with a predicate of its own.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ HAS_ROLE: Final = "has_role"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """subject, object: what stands at each end, where that can be one thing only; else empty.
+    """subject, object: the required type at this end; empty if several are possible.
 
-    instead: by what the object turns out to be, another relation: who works for a person reports to them.
+    instead: relations to use for other types of the object: working for a person is reporting to them.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Relation:
 
 
 _ALL: Final = (
-    # The seed's eight.
+    # The eight of the original specification.
     Relation(name="reports_to", subject=PERSON, object=PERSON),
     Relation(name="manages", subject=PERSON),
     Relation(name="works_with", subject=PERSON),
@@ -40,7 +40,7 @@ _ALL: Final = (
     Relation(name="created"),
     Relation(name="uses"),
     Relation(name="located_at"),
-    # Ours.
+    # Additions.
     Relation(name="works_at", subject=PERSON, instead=((PERSON, "reports_to"), (TEAM, "member_of"))),
     Relation(name="related_to", subject=PERSON),
 )
@@ -48,12 +48,12 @@ RELATIONS: Final = {one.name: one for one in _ALL}
 
 
 def relation_of(name: str, also: Iterable[str] = ()) -> Relation | None:
-    """The relation of this name, however it is spelled.  also: names that the tenant has added."""
+    """The relation of this name in any spelling.  also: relations that the tenant has added."""
     word = canonical(name)
     return RELATIONS.get(word) or (Relation(name=word) if word in also else None)
 
 
 def named_for(predicate: str, object_type: str) -> str:
-    """What the relation is called, now that it is known what its object is."""
+    """The name of the relation, given the type of its object."""
     relation = RELATIONS.get(predicate)
     return dict(relation.instead).get(object_type, predicate) if relation else predicate

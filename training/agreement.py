@@ -1,7 +1,7 @@
-"""How far a second labeller agrees with the writers: the most that a model can be asked for.
+"""Agreement of a second labeller with the writers: an upper bound for the quality of a model.
 
-``python -m training.agreement`` prints it.  The second labeller saw the guide in ``training/second`` and the turns,
-a tenth of them, and no labels.
+``python -m training.agreement`` prints it.  The second labeller saw the guide in ``training/second`` and a tenth of the
+turns, without labels.
 """
 
 import json
@@ -18,8 +18,11 @@ SECOND: Final = Path(__file__).parent / "second"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Shares, 0..1.  decisions: of turns that are kept, or dropped for a reason the writer gives too.  types: of
-    statements that both keep.  relations: of pairs.  changes: of pairs, only whether something ended."""
+    """Shares, 0..1.
+
+    decisions: turns that both keep, or drop for the same reason.  types: statements that both keep.
+    relations: pairs.  changes: pairs, compared only by whether something ended.
+    """
 
     turns: int
     decisions: float
@@ -59,7 +62,7 @@ def _decides_alike(said: Utterance, label: dict[str, Any]) -> bool:
 
 
 def _types(said: Utterance, label: dict[str, Any]) -> Iterator[bool]:
-    """For each statement of the writer that the second labeller kept as well, whether they say the same type."""
+    """For each statement that both kept, whether the second labeller's type is accepted by the writer."""
     for kept in said.kept:
         found = [other for other in label["keep"] if _overlap(said, kept, other["quote"])]
         if found:

@@ -1,8 +1,8 @@
-"""What the comparer learns from: pairs of turns of one person, how they stand to each other, and the words that ended.
+"""Training examples of the comparer: pairs of turns of one person, their relation, and the words that ended.
 
-Beside the writers' pairs and stories, what counts less: turns that their writer says repeat an earlier one; turns of
-one person that have nothing to do with each other; turns that are as near to each other as what the comparer is asked
-about, of which nothing is known but that the writer meant no change; and chatter beside what is nearest to it.
+Beside the writers' pairs and stories there are pairs with lower weight: turns marked as repeating an earlier one;
+unrelated turns of one person; similar turns that were not written as a change; and chatter with the turn most similar
+to it.
 """
 
 import random
@@ -16,19 +16,19 @@ from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.relatedness import likely
 from training.corpus import Author, Story, Utterance
 
-REPEATED: Final = 0.7  # weight of a pair that its writer did not write as one
+REPEATED: Final = 0.7  # weight of a pair derived from a turn marked as redundant
 STRANGE: Final = 0.5
-STRANGERS: Final = 10  # of an author, of each kind: few, since ``relatedness`` passes most of their like over
-BESIDE: Final = 0.7  # weight of two turns of a story that hold beside each other
-NEIGHBOURS: Final = 60  # of an author
-CHATTER: Final = 30  # of an author, as the later and as the earlier turn
-COVERED: Final = 0.5  # of a word's letters that must be among those that ended
-HOLDS: Final = "holds"  # in place of a relation: whichever it is, nothing ended
+STRANGERS: Final = 10  # per author and kind: few, since ``relatedness`` filters out most such pairs
+BESIDE: Final = 0.7  # weight of two turns of a story that coexist
+NEIGHBOURS: Final = 60  # per author
+CHATTER: Final = 30  # per author, as the later and as the earlier turn
+COVERED: Final = 0.5  # share of a word's letters that must have ended
+HOLDS: Final = "holds"  # in place of a relation: nothing ended, the relation itself is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """relation: one of ``RELATIONS``, or ``HOLDS``.  ended: for each word of the earlier one, whether it is over."""
+    """relation: one of ``RELATIONS``, or ``HOLDS``.  ended: for each word of the earlier turn, whether it ended."""
 
     author: str
     id: str
@@ -39,14 +39,14 @@ class Change:
 
 
 def changes_of(author: Author, tokenizer: WordPiece) -> Iterator[Change]:
-    """The pairs that they wrote."""
+    """The pairs written by the author."""
     for one in author.pairs:
         claims = (one.claim,) if one.claim else ()
         yield _change(author, one.id, one.later, one.earlier, one.relation, claims, 1.0, tokenizer)
 
 
 def told_in(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
-    """Of their stories, what the comparer would be asked about, and what its writer says of it."""
+    """The pairs of the author's stories that the comparer would be asked about, with their labels."""
     for story in author.stories:
         for later, earlier in asked_about(story, embedder):
             relation, claims = story.told.get((later, earlier), (HOLDS, ()))
@@ -56,7 +56,7 @@ def told_in(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> It
 
 
 def asked_about(story: Story, embedder: LocalEmbedder) -> Iterator[tuple[int, int]]:
-    """Each turn of a story with those before it that are likely to be changed by it, and with those that are."""
+    """Each turn of a story with the earlier turns that it probably changes, and with those that it changes."""
     vectors = embedder.embed(list(story.turns))
     for later in range(1, len(story.turns)):
         known = [(story.turns[earlier], float(vectors[earlier] @ vectors[later])) for earlier in range(later)]
@@ -65,7 +65,7 @@ def asked_about(story: Story, embedder: LocalEmbedder) -> Iterator[tuple[int, in
 
 
 def others_of(author: Author, tokenizer: WordPiece, order: random.Random) -> Iterator[Change]:
-    """Pairs of what they wrote otherwise."""
+    """Pairs derived from other texts: redundant turns with their originals, and random unrelated turns."""
     for said in author.utterances:
         if said.before and not said.kept and {dropped.reason for dropped in said.dropped} == {"redundant"}:
             yield _change(author, said.id, said.text, said.before[-1], "repeats", (), REPEATED, tokenizer)
@@ -79,7 +79,7 @@ def others_of(author: Author, tokenizer: WordPiece, order: random.Random) -> Ite
 
 
 def neighbours_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
-    """Of what they wrote, each turn with the nearest that is older, those that are nearest of all."""
+    """Each turn with its most similar older turn; the most similar pairs only."""
     said = sorted((one for one in author.utterances if one.kept), key=lambda one: one.time)
     if len(said) < 2:
         return
@@ -96,8 +96,7 @@ def neighbours_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder)
 
 
 def chatter_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
-    """Turns with nothing to keep, each with the nearest of all that they wrote: chatter ends nothing, and nothing of it
-    ends."""
+    """Turns with nothing to keep, each with its most similar turn: chatter ends nothing and is not ended."""
     idle = [one for one in author.utterances if not one.kept and not {"policy", "redundant"} & _why(one)]
     others = [one for one in author.utterances if "policy" not in _why(one)]
     if not idle or len(others) < 2:

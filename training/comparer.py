@@ -1,8 +1,8 @@
-"""The comparer of two statements: an encoder and two heads, and their loss.
+"""The comparer of two statements in torch: an encoder with two heads, and its loss.
 
-relation: of [CLS], the mean of the later statement, the mean of the earlier one and how far these differ, over a hidden
+relation: from [CLS], the means of the later and the earlier statement, and their absolute difference, with a hidden
 layer.
-ended: of the mean of each word of the earlier one.
+ended: from the mean of each word of the earlier statement.
 """
 
 from collections.abc import Sequence

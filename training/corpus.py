@@ -1,9 +1,8 @@
-"""The labelled texts of the writers, by author and by split.
+"""The labelled texts, by author and by split.
 
-Each author has a folder in ``training/data``: ``utterances.jsonl`` and ``pairs.jsonl``, or one of them, or
-``stories.jsonl``, or ``guards.jsonl``; test authors of turns also ``scripts.jsonl``, ``life.jsonl`` and
-``questions.jsonl``.
-``authors.json`` says who writes how, and in which split.  The format is described in ``training/README.md``.
+Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl`` and
+``guards.jsonl``; test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
 import json
@@ -25,12 +24,12 @@ GUARD_KINDS: Final = ("secret", "order", "innocent")
 
 
 class CorpusFault(ValueError):
-    """A file of the corpus does not say what its format asks for.  Names the author, the file and the record."""
+    """A file of the corpus violates the format.  Names the author, the file and the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A statement to keep.  start, end: its span in the turn; types: the right one first, then others that pass."""
+    """A statement to keep.  start, end: its span in the turn; types: the right one first, then other accepted ones."""
 
     start: int
     end: int
@@ -42,7 +41,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A part not to keep, and why: one of ``REASONS``."""
+    """A part to drop, with its reason: one of ``REASONS``."""
 
     start: int
     end: int
@@ -63,7 +62,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two turns of one person.  claim: the words of the earlier one that no longer hold, where some do not."""
+    """Two turns of one person.  claim: the words of the earlier one that no longer hold; None if there are none."""
 
     id: str
     earlier: str
@@ -74,8 +73,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Turns of one person, oldest first.  told: of two of them, by their numbers (later, earlier), how they stand to
-    each other and which words of the earlier one no longer hold; every other two hold beside each other."""
+    """Turns of one person, oldest first.
+
+    told: (later, earlier) turn numbers -> their relation, and the words of the earlier turn that no longer hold.  All
+    other pairs of turns coexist.
+    """
 
     id: str
     turns: tuple[str, ...]
@@ -84,7 +86,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A turn that gives a secret away, or plants an order, or only looks like it.  start, end: the secret's span."""
+    """A turn with a secret or an injected order, or one that only looks like it.  start, end: the secret's span."""
 
     id: str
     text: str
@@ -95,7 +97,7 @@ class Guarded:
 
 @dataclass(frozen=True)
 class Author:
-    """A writer and what they wrote; files are read when they are first asked for."""
+    """An author and their texts; files are read on first use."""
 
     id: str
     split: Split
@@ -153,7 +155,7 @@ class Author:
 
 
 def authors(*splits: Split, root: Path = DATA) -> list[Author]:
-    """Those of the splits, of all where none is named, by id."""
+    """The authors of these splits, or of all, in the order of their ids."""
     entries = json.loads((root / "authors.json").read_text(encoding="utf-8"))
     found = [Author(id=key, root=root, **entry) for key, entry in sorted(entries.items())]
     return [author for author in found if not splits or author.split in splits]
@@ -189,7 +191,7 @@ def _pair(author: Author, record: dict[str, Any]) -> Pair:
 
 
 def _story(author: Author, record: dict[str, Any]) -> Story:
-    """Where a turn ends two things of another, it replaces them if it replaces one."""
+    """If a turn both ends and replaces parts of another, the relation is "replaces"."""
     turns = record["turns"]
     told: dict[tuple[int, int], tuple[str, tuple[str, ...]]] = {}
     for later, earlier in record.get("repeats") or ():

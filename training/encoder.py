@@ -1,8 +1,8 @@
-"""The encoder in torch: the package's layers, frozen, each matrix with a low-rank change to be trained.
+"""The encoder in torch: the package's frozen layers, with a trainable low-rank update for each matrix.
 
-BERT encoder (Devlin et al. 2018) with the weights of all-MiniLM-L6-v2; changes as of Hu et al. 2021 (LoRA).  Products
-of matrices are of bfloat16, which a processor with AMX makes several times as fast; sums along the layers and what is
-trained are of float32.  Nothing here is needed to run a model.
+BERT encoder (Devlin et al. 2018) with the weights of all-MiniLM-L6-v2; updates as in LoRA (Hu et al. 2021).  Matrix
+products use bfloat16, which AMX makes several times as fast; residual sums and trained parameters are float32.  Running
+a model does not need this module.
 """
 
 import math
@@ -27,12 +27,12 @@ from apps.adapters.embedders.minilm.weights import (
 RANK: Final = 16
 SCALE: Final = 2.0
 DROPOUT: Final = 0.1
-NO_TOKEN: Final = -1e4  # added to a score: no attention is left
+NO_TOKEN: Final = -1e4  # added to attention scores of padding, so that it gets no attention
 MATRICES: Final = ("qkv", "attention_out", "up", "down")
 
 
 class Changed(nn.Module):
-    """x W + b as of the package, and SCALE * B A x of our own."""
+    """x W + b as in the package, plus the trained SCALE * B A x."""
 
     def __init__(self, weights: Linear) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
-        """rows: (windows, tokens, 384).  mask: (windows, 1, 1, tokens), 0 where there is a token, else far below it."""
+        """rows: (windows, tokens, 384).  mask: (windows, 1, 1, tokens), 0 for a token, NO_TOKEN for padding."""
         count, length, _ = rows.shape
         query, key, value = (
             part.view(count, length, HEADS, -1).transpose(1, 2) for part in self.qkv(rows).split(DIMENSIONS, dim=-1)
@@ -89,7 +89,7 @@ class Encoder(nn.Module):
         self._norm = _norm(weights.norm)
 
     def forward(self, windows: Sequence[Sequence[int]]) -> Tensor:
-        """windows: ids with their marks.  Shape of the answer: (windows, most tokens, 384); padded at the end."""
+        """windows: token ids with [CLS] and [SEP].  Returns (windows, most tokens, 384), padded at the end."""
         most = max(len(ids) for ids in windows)
         rows = torch.zeros(len(windows), most, DIMENSIONS)
         mask = torch.full((len(windows), 1, 1, most), NO_TOKEN, dtype=torch.bfloat16)
@@ -101,13 +101,13 @@ class Encoder(nn.Module):
         return rows
 
     def texts(self, batch: Sequence[Tokens]) -> list[Tensor]:
-        """For each text (tokens, 384), without the marks of its windows."""
+        """For each text (tokens, 384), without the special tokens of its windows."""
         windows = [list(tokens.windows()) for tokens in batch]
         rows = iter(self([ids for one in windows for ids in one]))
         return [torch.cat([next(rows)[1 : len(ids) - 1] for ids in one]) for one in windows]
 
     def changes(self) -> dict[str, Tensor]:
-        """Its own part, by name, as ``apps.adapters.classifiers.encoder`` reads it."""
+        """The trained parameters by name, in the form that ``apps.adapters.classifiers.encoder`` reads."""
         found: dict[str, Tensor] = {}
         for number, block in enumerate(self.blocks):
             for name in MATRICES:

@@ -13,7 +13,7 @@ from typing import Any
 
 from training.corpus import SPLITS, Author, Kept, Utterance, authors
 
-# Words that say of an old value that it is one: a memory with one of these may name it.
+# Words that mark a value as old: a memory with one of these may mention the old value.
 PAST = [
     "no longer",
     "was",
@@ -31,7 +31,7 @@ PAST = [
 
 
 def single(author: Author, said: Utterance) -> dict[str, Any]:
-    """The record of one turn.  Where nothing is to be kept, the first reason given is the decision, the others pass."""
+    """The record of a turn.  If nothing is kept, the first reason is the expected decision, and others are accepted."""
     outcomes = [_created(said, label) for label in said.kept]
     if not outcomes:
         first, *others = dict.fromkeys(f"discarded_{label.reason}" for label in said.dropped)
@@ -75,7 +75,7 @@ def _discarded(decision: str, *also: str) -> dict[str, Any]:
 
 
 def script(author: Author, record: dict[str, Any]) -> dict[str, Any]:
-    """The record of one script; every check of a value that ended excuses words of the past."""
+    """The record of a script.  Checks that an old value is gone accept memories with a word that marks it as old."""
     return {
         "id": record["id"],
         "split": author.split,
@@ -96,7 +96,7 @@ def script(author: Author, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def records(author: Author) -> Iterator[dict[str, Any]]:
-    """Of everything that an author wrote."""
+    """The records of everything that an author wrote."""
     for said in author.utterances:
         yield single(author, said)
     for record in author.scripts:

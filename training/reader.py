@@ -1,7 +1,7 @@
-"""The reader of turns: an encoder and five heads, and their loss.
+"""The reader of turns in torch: an encoder with five heads, and its loss.
 
-keep: of the mean of a sentence's tokens.  types: of the mean of a statement's.  forbidden: of the mean of a sentence's.
-secret: of each token.  turn: of mean and maximum of all of a turn's.
+Inputs of the heads: keep and forbidden use the mean of a sentence's tokens, types the mean of a statement's tokens,
+secret each token, and turn the mean and maximum of all tokens of the turn.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class Reader(nn.Module):
         return (losses * torch.tensor([weight for _, (_, weight) in known])).sum() / len(outcomes)
 
     def _secret_loss(self, batch: Sequence[Turn], rows: Sequence[Tensor]) -> Tensor:
-        """The mean over turns: a long one counts as much as a short one, and a secret half of what is beside it."""
+        """The mean over turns, so that a long turn counts as much as a short one; the rest weighs twice the secret."""
         losses = []
         for turn, row in zip(batch, rows, strict=True):
             if turn.secret_weight == 0 or (turn.forbidden and turn.secret is None):

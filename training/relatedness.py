@@ -21,16 +21,16 @@ from training.corpus import Author, Split, authors
 
 SEED: Final = 1
 CHANGES_OR_REPEATS: Final = CHANGES | {"repeats"}
-POOL: Final = {"train": 40, "validation": 100, "test": 100}  # others of the author that the nearest are sought among
+POOL: Final = {"train": 40, "validation": 100, "test": 100}  # other statements that are searched
 NEAREST: Final = {"train": 3, "validation": 8, "test": 8}
-NEITHER: Final = 0.3  # weight of a writer's pair that adds, or is unrelated: to be read, if in doubt
+NEITHER: Final = 0.3  # weight of a pair labelled "adds" or "unrelated": in doubt it should be compared
 DECAY: Final = 1e-4
 KEPT: Final = (0.95, 0.92, 0.88)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Of a pair.  statement: which later statement it is of."""
+    """A pair to classify.  statement: identifies its later statement."""
 
     features: tuple[float, ...]
     is_related: bool
@@ -61,7 +61,7 @@ def _looks(author: Author, split: Split, embedder: LocalEmbedder, order: random.
 
 
 def fit(found: Sequence[Look]) -> tuple[list[float], float]:
-    """Weights by feature, and the bias."""
+    """(weights by feature, bias)."""
     torch.set_num_threads(1)
     given, right = _arrays(found)
     mean, spread = given.mean(0), given.std(0) + 1e-6

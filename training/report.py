@@ -32,7 +32,7 @@ Found = Mapping[str, TurnScores]
 
 
 def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
-    """weights: the folder of the trained part."""
+    """Report of both models on a split.  weights: the folder of the trained parameters."""
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
     tuned = read_tuned("turns", weights)
@@ -58,10 +58,10 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
 
 
 def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
-    """relations: share of pairs that are read as their writer meant them.  f1: by relation.
+    """Report of the comparer.  relations: share of pairs with the right relation.  f1: by relation.
 
-    changes: by threshold, of the pairs in which something ended the share that is found, and of those that are found
-    the share in which something did.  words: the same of the words that ended, in pairs in which some did.
+    changes: by threshold, recall and precision of pairs in which something ended.  words: recall and precision of the
+    words that ended, in pairs where some did.
     """
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
@@ -84,7 +84,7 @@ def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
 
 
 def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
-    """Of what the comparer is asked about when stories are told: changes by threshold, as in ``report_pairs``."""
+    """Recall and precision of changes by threshold, over the pairs that the comparer is asked about in stories."""
     embedder = LocalEmbedder()
     meant, ended = [], []
     for author in authors(split):
@@ -96,12 +96,12 @@ def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
 
 
 def _changes(meant: Sequence[bool], ended: Sequence[float]) -> dict[str, dict[str, float]]:
-    """By threshold, of pairs in which something ended or did not, and how surely it is read to have."""
+    """Recall and precision by threshold.  meant: whether something ended; ended: its predicted probability."""
     return {str(at): _found(meant, [chance >= at for chance in ended]) for at in SURE_OF_CHANGE}
 
 
 def _words(pairs: Sequence[Pair], scores: Sequence[ChangeScores]) -> dict[str, float]:
-    """By the run of words that a change would end, whatever its relation."""
+    """Recall and precision of words in the run that a change would end, whatever its relation."""
     meant: list[bool] = []
     read: list[bool] = []
     for pair, one in zip(pairs, scores, strict=True):
@@ -126,7 +126,10 @@ def _f1(meant: Sequence[bool], read: Sequence[bool]) -> float:
 
 
 def _kept(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, Any]:
-    """decisions: of statements to keep and of turns with none.  lost: of statements.  junk_kept: of turns with none."""
+    """decisions: share right of statements to keep and of turns without any.  lost: share of statements dropped.
+
+    junk_kept: share of turns with nothing to keep of which something is kept.
+    """
     right: dict[str, list[bool]] = defaultdict(list)
     lost, junk = [], []
     for turn in turns:
@@ -153,7 +156,7 @@ def _kept(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, An
 
 
 def _types(turns: Sequence[Turn], found: Found) -> dict[str, Any]:
-    """Macro-F1 over statements, each of the type of the clause that it overlaps most; types that pass are right."""
+    """Macro-F1 over statements, each with the type of the clause that it overlaps most.  Accepted types are right."""
     counts = {name: [0, 0, 0] for name in TYPES}
     for turn in turns:
         said = turn.said
@@ -174,7 +177,7 @@ def _types(turns: Sequence[Turn], found: Found) -> dict[str, Any]:
 
 
 def _forbidden(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, float]:
-    """By kind of turn, the share of which something is said to be forbidden; "spoken": of those with no such part."""
+    """Share of turns flagged as forbidden, by kind of turn; "spoken" counts only turns without a forbidden part."""
     caught: dict[str, list[bool]] = defaultdict(list)
     for turn in turns:
         if turn.kind != "spoken" or not turn.forbidden:

@@ -33,8 +33,8 @@ from training.turns import Turn, turns_of
 
 SEED: Final = 1
 BATCH: Final = 16
-CHUNK: Final = 16  # batches that share their examples by length
-WARM_UP: Final = 0.06  # of all steps
+CHUNK: Final = 16  # batches whose examples are sorted by length together
+WARM_UP: Final = 0.06  # share of all steps
 HEADS_RATE: Final = 1e-3
 DECAY: Final = 0.01
 CLIP: Final = 1.0
@@ -43,7 +43,7 @@ REPORT: Final = Path(__file__).parent / "report.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a model is trained.  examples: all that it learns from.  length: of an example, in tokens."""
+    """How to train a model.  examples: the training data.  length: of an example, in tokens."""
 
     make: Callable[[ModelWeights], Reader | Comparer]
     examples: Callable[[WordPiece, random.Random], list[Any]]
@@ -79,7 +79,7 @@ PLANS: Final = {
 
 
 def train(plan: Plan, epochs: int) -> Reader | Comparer:
-    """The model after its last epoch."""
+    """Train; returns the model after the last epoch."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(SEED)
@@ -111,7 +111,7 @@ def train(plan: Plan, epochs: int) -> Reader | Comparer:
 
 
 def _batches(examples: Sequence[Any], length: Callable[[Any], int], order: random.Random) -> Iterator[list[Any]]:
-    """Examples of about the same length together, in a new order."""
+    """Batches of examples of similar length, in a new random order."""
     places = list(range(len(examples)))
     order.shuffle(places)
     found: list[list[Any]] = []
@@ -123,7 +123,7 @@ def _batches(examples: Sequence[Any], length: Callable[[Any], int], order: rando
 
 
 def tensors(model: Reader | Comparer) -> dict[str, np.ndarray]:
-    """Half precision, by name."""
+    """The trained parameters by name, in half precision."""
     found: dict[str, Tensor] = model.encoder.changes()
     for name, head in model.heads.items():
         found[f"{name}.weight"], found[f"{name}.bias"] = head.weight, head.bias

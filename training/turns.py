@@ -1,7 +1,7 @@
-"""What the reader of turns learns from: the writers' turns as tokens, and what each sentence of them should say.
+"""Training examples of the reader: the writers' turns as tokens, with a target for each sentence.
 
-A sentence is to be kept where a statement to keep stands in it; otherwise it has the reason of the part of it that is
-to be dropped, and is chatter where nobody said anything of it, which counts less.
+A sentence that overlaps a statement to keep has the target "keep"; otherwise the reason of its dropped part. A sentence
+without a label counts as chatter, with a lower weight.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from text.sentences import clauses, fold, sentences
 from training.corpus import Author, Guarded, Utterance
 
-ALSO: Final = 0.5  # how right a type is that would be right as well
-UNSAID: Final = (0.6, 0.25)  # weight of a sentence nobody spoke of: where nothing, and where something else is kept
-INNOCENT: Final = 0.3  # weight of "gives nothing away" where the writer was not asked
+ALSO: Final = 0.5  # target value of a type that is also accepted
+UNSAID: Final = (0.6, 0.25)  # weight of an unlabelled sentence: in a turn with nothing kept, or something
+INNOCENT: Final = 0.3  # weight of "not forbidden" if the writer was not asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """span: of the text.  tokens: range of the turn's.  outcome: with its weight; None where nobody knows.
+    """span: in the text.  tokens: range of the turn's tokens.  outcome: with its weight; None if unknown.
 
     forbidden: 0 or 1, with its weight.
     """
@@ -33,10 +33,12 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """kind: of a guard's turn; "spoken" of any other.  types: of ranges of tokens, each type with how right it is.
-    secret: the range of the secret itself; None where there is none or nobody knows.  secret_weight: 0 where nobody
-    knows.  parts: of each sentence, its clauses.  said: as its writer labelled it; None where only secrets and orders
-    are."""
+    """A turn with its targets.
+
+    kind: of a guard's turn; "spoken" for any other.  types: ranges of tokens, with a target value for each type.
+    secret: token range of the secret; None if there is none or it is unknown.  secret_weight: 0 if unknown.
+    parts: the clauses of each sentence.  said: the writer's labels; None for turns of guards.
+    """
 
     author: str
     id: str
@@ -60,13 +62,13 @@ def turns_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
 
 
 def _whole(turn: Turn) -> Iterator[Turn]:
-    """A turn of which something can be read: no text of blanks alone."""
+    """The turn, unless its text is blank."""
     if turn.sentences:
         yield turn
 
 
 def _cut(text: str, tokenizer: WordPiece) -> tuple[Tokens, list[tuple[Span, Span]], list[list[Span]]]:
-    """The text's tokens, its sentences each with its range of these, and the clauses of each."""
+    """The text's tokens, its sentences with their token ranges, and the clauses of each."""
     plain = fold(text)
     spans = sentences(plain)
     tokens = tokenize(text, spans, tokenizer)
@@ -101,7 +103,7 @@ def _sentence(said: Utterance, span: Span, reached: Span) -> Sentence:
     reasons = [one.reason for one in said.dropped if one.start < span[1] and one.end > span[0]]
     if "policy" in reasons:
         return Sentence(span=span, tokens=reached, outcome=None, forbidden=(1.0, 1.0))
-    # Whether something repeats what was said before is not for one turn to say.
+    # One turn cannot show whether something is a repetition, so "redundant" counts as keep.
     reason = "transient" if "transient" in reasons else "low_signal"
     outcome = "keep" if kept or "redundant" in reasons else reason
     weight = 1.0 if kept or reasons else UNSAID[bool(said.kept)]

@@ -1,7 +1,8 @@
-"""People who sign in.
+"""Accounts in the admin.
 
-An operator who could set the password of a user with a role in a tenant, or had the code for their first passkey,
-would read that tenant's memories as them.  So both are for accounts without a role alone: operators' own.
+An operator who could set the password of a user with a role in a tenant, or knew the code for their first passkey,
+could read that tenant's memories as that user.  So both actions are only allowed for accounts without a role, such as
+operators.
 """
 
 from allauth.account.models import EmailAddress
@@ -21,8 +22,8 @@ from apps.accounts.models import User
 from apps.core.admin import Answer, NamedAdmin, PasswordForm, action, actor, display
 from apps.core.errors import DomainError
 
-admin.site.unregister(Group)  # rights come from a person's role in an organization
-for model in (EmailAddress, Authenticator):  # private to the person
+admin.site.unregister(Group)  # permissions come from a user's role in an organization
+for model in (EmailAddress, Authenticator):  # private to the user
     admin.site.unregister(model)
 
 
@@ -33,7 +34,7 @@ class NewUserForm(UserCreationForm):  # type: ignore[misc]  # unfold ships no ty
 
 
 class ChangedUserForm(forms.ModelForm):  # type: ignore[type-arg]  # the same
-    """Without the password: Django's own shows how its hash begins."""
+    """Without the password: Django's form would show the beginning of its hash."""
 
     class Meta:
         model = User
@@ -88,7 +89,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
 
     @action(description="Set a password", url_path="set-password", icon="password", permissions=["operate"])
     def set_password(self, request: HttpRequest, object_id: str) -> Answer:
-        """Django's page for it, under a button of its own."""
+        """A separate button that leads to Django's password page."""
         return HttpResponseRedirect(reverse("admin:auth_user_password_change", args=[object_id]))
 
     @action(description="Code for the first passkey", url_path="enrol", icon="passkey", permissions=["operate"])
@@ -121,5 +122,6 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
 
 
 def _has_role(person: User) -> bool:
-    """In any organization, suspended ones included: ``memsync people`` on the host is for these."""
+    """Whether the user has a role in any organization, even a suspended one; for these, use ``memsync people`` on the
+    host."""
     return bool(person.memberships.exists())

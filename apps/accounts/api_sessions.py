@@ -1,7 +1,7 @@
-"""Sessions of people at work through the API: opaque tokens, of which only digests are kept.
+"""Users' API sessions: opaque tokens, of which only digests are stored.
 
-An access token is good for a quarter of an hour and shown with every request; a refresh token gets the next pair, once.
-One that is shown a second time was stolen, by or from the caller: the whole session ends.
+An access token is sent with every request and is valid for a quarter of an hour; a refresh token returns the next pair,
+once.  A reused refresh token was stolen, from or by the caller: the whole session ends.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from apps.core.errors import Forbidden, NotFound, Unauthenticated
 
 logger = logging.getLogger(__name__)
 
-ACCESS, REFRESH = "msa_", "msr_"  # what a token begins with, so that a scanner knows one
+ACCESS, REFRESH = "msa_", "msr_"  # token prefixes, which secret scanners recognise
 ACCESS_LIFETIME: Final = timedelta(minutes=15)
-LIFETIME: Final = timedelta(days=30)  # of a session, however often it is refreshed
+LIFETIME: Final = timedelta(days=30)  # of a session, even if it is refreshed
 FRESH: Final = timedelta(minutes=10)
 SKEW: Final = timedelta(seconds=5)
 SECOND_STEP_SECONDS: Final = 300
 NOTED_EVERY: Final = timedelta(minutes=1)
-KEPT: Final = timedelta(days=30)  # after the end, so that a token shown again is known
+KEPT: Final = timedelta(days=30)  # after the session's end, so that a reused token is recognised
 _SECOND_STEP: Final = "memsync.second-step"
 _MOST_CLIENT: Final = 128
 
@@ -74,7 +74,7 @@ class PasswordRequired(FreshSignInRequired):
 
 @dataclass(frozen=True, slots=True)
 class SessionTokens:
-    """Shown now and never again."""
+    """A token pair, returned once."""
 
     session_id: int
     access: str = field(repr=False)
@@ -83,9 +83,9 @@ class SessionTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """Who asks, by which session.  By the database's clock, proved_at: when they last showed a second factor,
-    password_shown_at: when they showed the password again.  factor_asked_for: the tenant that they work in wants a
-    second factor of everybody."""
+    """The user and session of a request.  proved_at: when they last used a second factor.  password_shown_at: when they
+    re-entered the password.  Both are times of the database's clock.  factor_asked_for: the tenant requires a second
+    factor."""
 
     person_id: int
     session_id: int
@@ -95,13 +95,13 @@ class SignedIn:
 
     @property
     def is_authenticated(self) -> bool:
-        """REST framework asks for this."""
+        """REST framework reads this."""
         return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo:
-    """A session, as its person sees it."""
+    """A session, as listed for its user."""
 
     id: int
     client: str
@@ -113,8 +113,8 @@ class SessionInfo:
 
 
 def find_by_password(email: str, password: str) -> User | None:
-    """Whose this is.  None for an unknown address, a wrong password and a deactivated person, after the same
-    work."""
+    """The user with this address and password; None for an unknown address, a wrong password or a disabled user, after
+    the same amount of work."""
     person = User.objects.filter(email=User.objects.normalize_email(email).lower()).first()
     if person is None:
         User().set_password(password)
@@ -123,7 +123,7 @@ def find_by_password(email: str, password: str) -> User | None:
 
 
 def second_step(person: User) -> str:
-    """What stands for the password that was just shown, until the second factor is."""
+    """A signed token that stands for the verified password until the second factor is verified."""
     return signing.dumps([person.pk, person.password_mark().hex()], salt=_SECOND_STEP)
 
 
@@ -137,7 +137,7 @@ def find_by_second_step(text: str) -> User | None:
 
 
 def open_session(person: User, *, method: str, client: str, now: datetime) -> SessionTokens:
-    """method: what was shown last.  client: what the program calls itself."""
+    """Open a session.  method: the last factor used.  client: the program's own name."""
     access, refresh = _new(ACCESS), _new(REFRESH)
     with transaction.atomic():
         BearerSession.objects.filter(user=person, expires_at__lt=now - KEPT).delete()
@@ -161,7 +161,8 @@ def open_session(person: User, *, method: str, client: str, now: datetime) -> Se
 
 
 def authenticate(access: str, *, now: datetime) -> SignedIn:
-    """Who shows this token.  Asks the database every time, so that what has ended is refused from the next request on.
+    """The user and session of this access token.  Reads the database every time, so that an ended session is refused
+    from the next request on.
 
     Raises TokenRefused.
     """
@@ -179,22 +180,22 @@ def authenticate(access: str, *, now: datetime) -> SignedIn:
 
 
 def refresh_tokens(refresh: str, *, now: datetime) -> SessionTokens:
-    """The next pair; the one before is good for nothing from now on.  Raises TokenRefused, and ends the whole session
-    where this token was used before."""
+    """The next token pair; the previous pair becomes invalid.  Raises TokenRefused, and ends the whole session if this
+    refresh token was already used."""
     with transaction.atomic():
-        # Of two who show the same token at once the second waits here, and then finds it spent.
+        # Of two concurrent requests with one token, the second waits here and then finds it spent.
         rows = BearerSession.objects.select_for_update(of=("self",)).select_related("user")
         session = rows.filter(refresh=digest(refresh)).first()
         if session is not None and _is_live(session, now=now):
             return _next_pair(session, now=now)
         if session is None:
             _end_where_spent(refresh, now=now)
-    # After the transaction: what has ended stays so.
+    # Outside the transaction, so that the end of the session is committed.
     raise TokenRefused
 
 
 def step_up(signed_in: SignedIn, *, method: str, now: datetime) -> None:
-    """The person has just shown this second factor."""
+    """Record that the user just verified this second factor."""
     with transaction.atomic():
         session = BearerSession.objects.get(pk=signed_in.session_id)
         session.method, session.proved_at = method, _proved_by(method)
@@ -203,9 +204,9 @@ def step_up(signed_in: SignedIn, *, method: str, now: datetime) -> None:
 
 
 def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
-    """The person's own, again: enough to confirm with while they have no second factor.
+    """Verify the user's password again: sufficient for a confirmation while they have no second factor.
 
-    Raises FreshSignInRequired for a person who has one, before the password is looked at, and SignInRefused.
+    Raises FreshSignInRequired before the check if the user has a second factor, and SignInRefused for a wrong password.
     """
     if second_factors.has_second_factor(signed_in.person_id):
         raise FreshSignInRequired
@@ -219,10 +220,10 @@ def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
 
 
 def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
-    """That they showed in the last ten minutes who they are: with a second factor that is still theirs or, while they
-    have none and the tenant wants none, with the password.  A recovery code is no second factor.
+    """Require a confirmation in the last ten minutes: with a second factor that the user still has, or with the
+    password if they have none and the tenant requires none.  A recovery code is not a second factor.
 
-    destroys: a password is not enough.  Raises FreshSignInRequired.
+    destroys: a password is not sufficient.  Raises FreshSignInRequired.
     """
     if destroys or signed_in.factor_asked_for or second_factors.has_second_factor(signed_in.person_id):
         if not _is_fresh(signed_in.proved_at) or not second_factors.has_second_factor(signed_in.person_id):
@@ -232,26 +233,26 @@ def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
 
 
 def end_by_refresh_token(refresh: str, *, now: datetime) -> None:
-    """Of a token that is unknown or spent nothing is said, and nothing done."""
+    """End the session of this refresh token; an unknown or spent token is ignored."""
     with transaction.atomic():
         _end(BearerSession.objects.filter(refresh=digest(refresh)), AuditAction.SESSION_END, now=now)
 
 
 def end_session(person_id: int, session_id: int, *, now: datetime) -> None:
-    """Raises SessionNotFound for one that is absent, over, or another person's."""
+    """Raises SessionNotFound if it is missing, over, or another user's."""
     with transaction.atomic():
         if not _end(BearerSession.objects.filter(user_id=person_id, pk=session_id), AuditAction.SESSION_END, now=now):
             raise SessionNotFound
 
 
 def end_all(person_id: int, *, now: datetime) -> int:
-    """How many there were."""
+    """End all sessions of the user; returns their number."""
     with transaction.atomic():
         return _end(BearerSession.objects.filter(user_id=person_id), AuditAction.SESSION_END, now=now)
 
 
 def list_sessions(person_id: int, *, now: datetime) -> list[SessionInfo]:
-    """Those that are not over, newest first."""
+    """The user's active sessions, newest first."""
     rows = BearerSession.objects.select_related("user").filter(user_id=person_id)
     live = [one for one in rows.order_by("-id") if _is_live(one, now=now)]
     return [

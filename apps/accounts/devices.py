@@ -1,8 +1,8 @@
-"""Browsers in which a person has signed in before.  Guesses of others do not slow these down.
+"""Browsers in which a user has signed in before, so that other people's guesses do not slow them down.
 
-A signed cookie names up to five accounts, each with an id of this browser for it and a mark of its password.  It proves
-nothing but that a person signed in here in full: attempts that come with it are counted by themselves, as in OWASP's
-"Slow Down Online Guessing Attacks with Device Cookies".  A new password ends it.
+A signed cookie names up to five accounts, each with an id of this browser and a mark of the account's password.  It
+only proves a complete earlier sign-in: attempts with it have counters of their own, as in OWASP's "Slow Down Online
+Guessing Attacks with Device Cookies".  A new password invalidates it.
 """
 
 import secrets
@@ -21,30 +21,30 @@ from apps.accounts.models import User
 KEPT: Final = timedelta(days=180)
 MOST: Final = 5
 _SALT: Final = "memsync.devices"
-_TO_WRITE: Final = "memsync.devices"  # what the answer's cookie will hold; clients send names that begin with HTTP_
+_TO_WRITE: Final = "memsync.devices"  # the response's cookie; clients cannot set this key (theirs begin with HTTP_)
 
 
 def known_device(request: HttpRequest, email: str) -> str | None:
-    """The id of this browser, if the account of this address has signed in here with its present password."""
-    entries = list(_entries(request))  # without a cookie no account is looked up
+    """The id of this browser, if the account with this address has signed in here with its current password."""
+    entries = list(_entries(request))  # without a cookie, no account is queried
     person = User.objects.filter(email=User.objects.normalize_email(email).strip().lower()).first() if entries else None
     return _of(person, entries) if person else None
 
 
 def known_device_of(request: HttpRequest, person: User) -> str | None:
-    """As ``known_device``."""
+    """Like ``known_device``, for a user."""
     return _of(person, list(_entries(request)))
 
 
 def any_known_device(request: HttpRequest) -> str | None:
-    """As ``known_device``, where no account was named: of the first account that fits."""
+    """Like ``known_device``, if no account was named: for the first valid account in the cookie."""
     entries = list(_entries(request))
     people = {one.pk: one for one in User.objects.filter(pk__in=[entry[0] for entry in entries])} if entries else {}
     return next((found for one in people.values() if (found := _of(one, entries))), None)
 
 
 def remember(request: HttpRequest, person: User) -> None:
-    """Called after a full sign-in: the answer to this request will say so to the browser."""
+    """Called after a complete sign-in: the response to this request sets the cookie."""
     entries = list(_entries(request))
     device = _of(person, entries) or secrets.token_urlsafe(16)
     mine = [person.pk, device, person.password_mark().hex()]

@@ -1,7 +1,8 @@
-"""The first passkey or authenticator of an account, and what it takes beside the password.
+"""Enrolment of an account's first passkey or authenticator.
 
-A person with one adds others with it.  A person with none shows the password and a code that they were given once, when
-the account was made or by the host's operator: a stolen password alone adds nothing, and so opens no memory.
+A user with a second factor adds others with it.  A user without one enters the password and a one-time code, which they
+received when the account was created or from the host's operator.  A stolen password alone cannot add a factor, and so
+cannot open a memory.
 """
 
 import hashlib
@@ -23,11 +24,11 @@ from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden
 
 LIFETIME: Final = timedelta(days=30)
-# Crockford's base 32, without letters that are taken for others: 20 of them are 100 random bits.
+# Crockford's base 32, without ambiguous letters: 20 of them are 100 random bits.
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUPS, OF_A_GROUP = 4, 5
 _TAKEN_FOR: Final = str.maketrans({"O": "0", "I": "1", "L": "1"})
-_ACCEPTED: Final = "enrolment"  # in the session: the digest of the code that was shown there
+_ACCEPTED: Final = "enrolment"  # session key: the digest of the code entered there
 
 
 class HasSecondFactor(Conflict):
@@ -43,7 +44,7 @@ class CodeNeeded(Forbidden):
 
 
 def give_code(person: User, *, actor: str, now: datetime) -> str:
-    """A new code in place of the one before, shown now and never again.  Raises HasSecondFactor."""
+    """Create a code that replaces the previous one; it is returned once.  Raises HasSecondFactor."""
     if second_factors.has_second_factor(person.pk):
         raise HasSecondFactor
     code = new_code()
@@ -55,17 +56,18 @@ def give_code(person: User, *, actor: str, now: datetime) -> str:
 
 
 def new_code() -> str:
-    """``K3F8T-…``: belongs to no account until it is given."""
+    """A code such as ``K3F8T-…``; ``give_code`` assigns one to an account."""
     return "-".join("".join(secrets.choice(ALPHABET) for _ in range(OF_A_GROUP)) for _ in range(GROUPS))
 
 
 def remember_code(request: HttpRequest, code: str) -> None:
-    """For the browser in which a person signs up: it is not asked for there.  The digest is kept."""
+    """Mark the code as accepted in this session, as for the browser in which a user signs up.  Only the digest is
+    stored."""
     request.session[_ACCEPTED] = _digest(code).hex()
 
 
 def accept_code(request: HttpRequest, person: User, code: str) -> bool:
-    """Whether this is the person's code; the session then holds that it was shown.  It is not used up by that."""
+    """Whether this is the user's code.  If so, the session stores that it was entered; the code is not consumed."""
     is_theirs = _live(person, _digest(code)).exists()
     if is_theirs:
         remember_code(request, code)
@@ -73,16 +75,16 @@ def accept_code(request: HttpRequest, person: User, code: str) -> bool:
 
 
 def is_code_accepted(request: HttpRequest, person: User) -> bool:
-    """Whether the code was shown in this session, and is good still."""
+    """Whether the code was entered in this session and is still valid."""
     shown = _shown(request)
     return shown is not None and _live(person, shown).exists()
 
 
 @contextmanager
 def adding_factor(request: HttpRequest, person: User) -> Iterator[None]:
-    """A transaction in which this person gets a passkey or an authenticator; the first one uses up the code.
+    """A transaction in which this user gets a passkey or an authenticator; adding the first one consumes the code.
 
-    Two who show one code at once wait for each other.  Raises CodeNeeded.
+    Concurrent calls with one code wait for each other.  Raises CodeNeeded.
     """
     with transaction.atomic():
         User.objects.select_for_update().get(pk=person.pk)
@@ -104,6 +106,6 @@ def _shown(request: HttpRequest) -> bytes | None:
 
 
 def _digest(code: str) -> bytes:
-    """However it was typed: blanks, dashes, case and letters that are taken for digits make no difference."""
+    """Digest of the normalized code: spaces, dashes, case and ambiguous letters make no difference."""
     letters = "".join(letter for letter in code.upper() if letter.isalnum()).translate(_TAKEN_FOR)
     return hashlib.sha256(letters.encode(errors="replace")).digest()

@@ -1,4 +1,5 @@
-"""People who sign in.  Not end users: those are whose memories they are, and never sign in."""
+"""Accounts of users, who sign in.  End users are a different concept: memories belong to them, and they never sign
+in."""
 
 import hashlib
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person, known by e-mail address.  ``is_staff`` makes an operator, who sees metadata and no memory."""
+    """A user, identified by e-mail address.  ``is_staff`` makes an operator, who sees metadata and no memory."""
 
     id = models.BigAutoField(primary_key=True)
     email = models.EmailField(unique=True)
@@ -43,13 +44,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def password_mark(self) -> bytes:
-        """SHA-256 of what Django binds sessions to: another after each new password, and no use for guessing it."""
+        """SHA-256 of Django's session auth hash: it changes with each new password, and does not help to guess it."""
         return hashlib.sha256(self.get_session_auth_hash().encode()).digest()
 
 
 class BrowserSession(BaseModel):
-    """A browser's session.  digest: SHA-256 of the key in its cookie; the key itself is kept nowhere.  data: what
-    Django keeps in it, signed.  user: who has signed in there, if anybody."""
+    """A browser session.  digest: SHA-256 of the key in its cookie; the key itself is not stored.  data: Django's
+    session data, signed.  user: the user who is signed in, if any."""
 
     digest = models.BinaryField(max_length=32)
     user = models.ForeignKey(User, models.CASCADE, related_name="+", null=True)
@@ -65,8 +66,8 @@ class BrowserSession(BaseModel):
 
 
 class EnrolmentCode(BaseModel):
-    """With the password, what adds the first passkey or authenticator of an account; gone when it has.  digest: SHA-256
-    of a code of 100 random bits."""
+    """One-time code that adds an account's first passkey or authenticator, together with the password; deleted when
+    used.  digest: SHA-256 of a code of 100 random bits."""
 
     user = models.OneToOneField(User, models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)
@@ -77,11 +78,11 @@ class EnrolmentCode(BaseModel):
 
 
 class Assertion(BaseModel):
-    """Permission for one action that cannot be undone, granted after a step-up and used at most once.
+    """Permission for one irreversible action, issued after a step-up and usable once.
 
     binding: SHA-256 over action, target, count and a nonce that only the browser's page has.  session: SHA-256 of the
-    session's own name.  authenticated_at: when the step-up was, in seconds since 1970, as the session has it; one
-    step-up permits one such action.
+    session's own name.  authenticated_at: time of the step-up in seconds since 1970, as in the session; one step-up
+    permits one such action.
     """
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
@@ -106,12 +107,12 @@ class Assertion(BaseModel):
 
 
 class BearerSession(BaseModel):
-    """A person at work through the API, from signing in until the end.  Tokens are kept as SHA-256 alone: of the one
-    access token and the one refresh token that are good.  256 random bits need no stretching.
+    """A user's API session.  Only the SHA-256 of its current access and refresh token is stored; 256 random bits need
+    no key stretching.
 
-    method: what was shown last, ``password``, ``totp`` or ``recovery_codes``.  By the database's clock, proved_at: when
-    a second factor was, password_shown_at: when the password was shown again after signing in.  password: SHA-256 of
-    what Django binds sessions to, so that a new password ends this one.
+    method: the last factor used: ``password``, ``totp`` or ``recovery_codes``.  proved_at: when a second factor was
+    used; password_shown_at: when the password was re-entered; both by the database's clock.  password: SHA-256 of
+    Django's session auth hash, so that a new password ends this session.
     """
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")

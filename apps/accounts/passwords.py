@@ -1,11 +1,11 @@
-"""What makes a long password no better than a short one.  Django's validators ask for length and know common ones."""
+"""Refuses long passwords that are as weak as short ones.  Django's validators check length and common passwords."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
 
-if TYPE_CHECKING:  # settings name this module, before there are models
+if TYPE_CHECKING:  # settings import this module before models exist
     from apps.accounts.models import User
 
 FEWEST: Final = 5
@@ -13,7 +13,7 @@ MESSAGE: Final = "This password repeats itself or counts up: it is among the fir
 
 
 class VariedPasswordValidator:
-    """At least five different characters, no piece said over and over, no row of neighbours such as 123456789012."""
+    """Requires five different characters, no repeated pattern, and no sequence such as 123456789012."""
 
     def validate(self, password: str, user: "User | None" = None) -> None:
         if len(set(password)) < FEWEST or _is_piece_repeated(password) or _is_row(password):
@@ -24,12 +24,13 @@ class VariedPasswordValidator:
 
 
 def _is_piece_repeated(password: str) -> bool:
-    """``abcabcabcabc``: it is found in itself, moved by the length of the piece."""
+    """Whether it repeats one pattern, like ``abcabcabcabc``: then it occurs in itself, shifted by the pattern's
+    length."""
     return (password + password).find(password, 1) < len(password)
 
 
 def _is_row(password: str) -> bool:
-    """Each character is the next after the one before, or each the one before it; 0 comes after 9."""
+    """Whether each character follows (or precedes) the one before it; 0 follows 9."""
     steps: set[Any] = {
         (ord(after) - ord(before)) % 10 if before.isdecimal() and after.isdecimal() else ord(after) - ord(before)
         for before, after in pairwise(password)

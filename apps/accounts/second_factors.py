@@ -1,4 +1,4 @@
-"""What beside a password a person proves to be themselves with: passkeys, an authenticator's codes, recovery codes."""
+"""Second factors of users: passkeys, authenticators, and recovery codes."""
 
 import re
 from collections.abc import Collection
@@ -14,12 +14,12 @@ from django.http import HttpRequest
 PASSKEY: Final[str] = Authenticator.Type.WEBAUTHN.value
 CODE: Final[str] = Authenticator.Type.TOTP.value
 RECOVERY: Final[str] = Authenticator.Type.RECOVERY_CODES.value
-SECOND: Final = frozenset({PASSKEY, CODE})  # recovery codes alone are no second factor
+SECOND: Final = frozenset({PASSKEY, CODE})  # a recovery code is not a second factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """name: of a passkey, as its person called it.  left: how many recovery codes have not been used."""
+    """name: of a passkey, as its user called it.  left: number of unused recovery codes."""
 
     id: int
     type: str
@@ -30,7 +30,7 @@ class Factor:
 
 
 def factors_of(user_id: int) -> list[Factor]:
-    """Those that were enrolled, oldest first."""
+    """The user's enrolled factors, oldest first."""
     return [_factor(row) for row in Authenticator.objects.filter(user_id=user_id).order_by("pk")]
 
 
@@ -39,7 +39,7 @@ def types_of(user_id: int) -> frozenset[str]:
 
 
 def ids_of(user_id: int) -> dict[int, str]:
-    """The type of each factor there is, by its id."""
+    """The type of each of the user's factors, by id."""
     return dict(Authenticator.objects.filter(user_id=user_id).values_list("pk", "type"))
 
 
@@ -48,19 +48,19 @@ def has_second_factor(user_id: int) -> bool:
 
 
 def with_second_factor(user_ids: Collection[int]) -> frozenset[int]:
-    """Those of them who have one."""
+    """The ones of these users who have a second factor."""
     rows = Authenticator.objects.filter(user_id__in=user_ids, type__in=SECOND)
     return frozenset(rows.values_list("user_id", flat=True))
 
 
 def has_had_second_factor(user_id: int, *, since: datetime) -> bool:
-    """One that is still theirs and was enrolled by then."""
+    """Whether the user has a second factor that was enrolled by then."""
     return bool(Authenticator.objects.filter(user_id=user_id, type__in=SECOND, created_at__lte=since).exists())
 
 
 def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RECOVERY)) -> str | None:
-    """Which of these factors shows this code, which is used up by that.  The caller has seen that it was not shown
-    before, and counts the attempts."""
+    """The type of the user's factor that accepts this code, which is thereby used up.  The caller has checked that the
+    code is used for the first time, and counts the attempts."""
     if not re.fullmatch(r"[0-9]{6,16}", code, re.ASCII):
         return None
     for row in Authenticator.objects.filter(user_id=user_id, type__in=types).order_by("pk"):
@@ -71,12 +71,12 @@ def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RE
 
 
 def remove_all(user_id: int) -> int:
-    """For a person who has lost them; how many there were."""
+    """Remove all factors of a user who lost them; returns their number."""
     return int(Authenticator.objects.filter(user_id=user_id).delete()[0])
 
 
 def records(request: HttpRequest) -> list[dict[str, Any]]:
-    """Each authentication in this session, oldest first, as django-allauth noted it.
+    """Authentications in this session, oldest first, as django-allauth recorded them.
 
     {"method": "password" | "mfa", "at": seconds since 1970, "id", "type": of the factor, "reauthenticated": true}
     """
@@ -84,12 +84,12 @@ def records(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def was_asked_for_one(request: HttpRequest) -> bool:
-    """Whether anything but a password was shown in this session, recovery codes included."""
+    """Whether anything but a password was used in this session, recovery codes included."""
     return any(one.get("method") == "mfa" for one in records(request))
 
 
 def has_shown_second_factor(request: HttpRequest) -> bool:
-    """Whether a passkey or an authenticator that is still theirs was shown in this session: no recovery code."""
+    """Whether a passkey or an authenticator that the user still has was used in this session (not a recovery code)."""
     shown = [(one.get("id"), str(one.get("type"))) for one in records(request) if one.get("method") == "mfa"]
     if not any(kind in SECOND for _, kind in shown):
         return False
@@ -110,7 +110,7 @@ def _factor(row: Authenticator) -> Factor:
 
 
 def note_enrolled(request: HttpRequest) -> None:
-    """A person who has just added a factor has shown one in this session.  It is no step-up."""
+    """Record that a user who just added a factor has used one in this session.  This is not a step-up."""
     row = Authenticator.objects.filter(user_id=request.user.pk, type__in=SECOND).order_by("-pk").first()
     if row is not None:
         record_authentication(request, request.user, method="mfa", id=row.pk, type=row.type, added=True)

@@ -1,4 +1,4 @@
-"""Making people who sign in, and giving them new passwords."""
+"""Create accounts and reset their credentials."""
 
 import secrets
 from collections.abc import Collection
@@ -27,8 +27,8 @@ class PersonExists(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a person signs in with for the first time, shown now and never again.  enrolment_code: beside the password,
-    for the first passkey or authenticator."""
+    """Credentials for a user's first sign-in, returned once.  enrolment_code: required with the password to add the
+    first passkey or authenticator."""
 
     password: str = field(repr=False)
     enrolment_code: str = field(repr=False)
@@ -43,29 +43,29 @@ def get_person(email: str) -> User:
 
 
 def person_of(request: HttpRequest) -> User:
-    """Who is signed in here, behind a guard that let no one else through."""
+    """The signed-in user, in views whose guard requires one."""
     assert isinstance(request.user, User)  # noqa: S101  (a mistake of ours otherwise)
     return request.user
 
 
 def person_of_id(person_id: int) -> User:
-    """Whom a session is of."""
+    """The user with this id."""
     return User.objects.get(pk=person_id)
 
 
 def is_operator(person_id: int) -> bool:
-    """Whether this person is one now, with the right to break the glass; a superuser has every right."""
+    """Whether this user is an operator who may use break-glass access; a superuser may do everything."""
     person = User.objects.filter(pk=person_id, is_active=True, is_staff=True).first()
     return person is not None and person.has_perm("breakglass.change_grant")
 
 
 def addresses_of(person_ids: Collection[int]) -> dict[int, str]:
-    """The e-mail address of each of these people who is there."""
+    """E-mail addresses by user id; missing users are left out."""
     return dict(User.objects.filter(pk__in=person_ids).values_list("pk", "email"))
 
 
 def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:
-    """An operator with this address; one who exists starts over."""
+    """Create an operator, or reset the existing one with this address."""
     with transaction.atomic():
         there = User.objects.select_for_update().filter(email=_address(email)).first()
         if there is not None:
@@ -78,7 +78,7 @@ def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:
 def get_or_create_person(
     email: str, *, full_name: str = "", actor: str, now: datetime
 ) -> tuple[User, Credentials | None]:
-    """The person with this address; and what they sign in with, where they were made just now."""
+    """The user with this address, and their credentials if they were just created."""
     with transaction.atomic():
         there = User.objects.select_for_update().filter(email=_address(email)).first()
         if there is not None:
@@ -89,7 +89,7 @@ def get_or_create_person(
 
 
 def add_person(email: str, password: str, *, full_name: str = "", now: datetime) -> User:
-    """A new person with a password of their own.  Raises PersonExists, after the same work."""
+    """Create a user with a password of their own.  Raises PersonExists, after the same amount of work."""
     try:
         with transaction.atomic():
             person = User.objects.create_user(email, password, full_name=full_name.strip())
@@ -101,8 +101,8 @@ def add_person(email: str, password: str, *, full_name: str = "", now: datetime)
 
 
 def start_over(person: User, *, actor: str, now: datetime) -> Credentials:
-    """A new password and code, and none of the old passkeys, authenticators and sessions: for a person who has lost
-    theirs.  Django's sessions end because they are bound to the password's hash."""
+    """Reset a user who lost their credentials: a new password and code; all passkeys, authenticators and sessions are
+    removed.  Django's sessions end because they are bound to the password's hash."""
     password = _new_password()
     with transaction.atomic():
         second_factors.remove_all(person.pk)

@@ -1,6 +1,6 @@
-"""Where browsers' sessions are kept: under the SHA-256 of their keys, so that reading the table gives no session.
+"""Session backend that stores the SHA-256 of session keys, so that reading the table does not reveal a usable session.
 
-The key is what the cookie holds: 32 letters and digits at random, about 165 bits, which need no stretching.
+The key in the cookie has 32 random letters and digits, about 165 bits, and needs no key stretching.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from apps.accounts.models import BrowserSession
 
 
 class SessionStore(SessionBase):
-    """As Django's own that keeps sessions in the database, but for the digest."""
+    """Like Django's database backend, except that it stores the digest of the key."""
 
     def exists(self, session_key: str) -> bool:
         return BrowserSession.objects.filter(digest=digest_of(session_key)).exists()
@@ -56,7 +56,7 @@ class SessionStore(SessionBase):
             except IntegrityError as error:
                 raise CreateError from error
         elif not BrowserSession.objects.filter(digest=digest).update(**kept):
-            raise UpdateError  # it was ended meanwhile, and does not come back
+            raise UpdateError  # it was ended meanwhile, and is not recreated
         return None
 
     def delete(self, session_key: str | None = None) -> None:

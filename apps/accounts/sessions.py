@@ -1,7 +1,7 @@
-"""How long a browser's session lasts: while it is used, and never longer than a day's work; and which there are.
+"""Lifetime and list of browser sessions: a session ends when it is idle too long, and after a maximum age.
 
-Values in it beside Django's own: its name, which outlives the changes of its key; when it was opened and
-last used, in seconds since 1970; and the browser and network that it was opened from.
+Session values besides Django's own: a name, which survives changes of the key; when it was opened and last used, in
+seconds since 1970; and the browser and network that opened it.
 """
 
 import secrets
@@ -24,13 +24,13 @@ OPENED_AT: Final = "opened_at"
 SEEN_AT: Final = "seen_at"
 CLIENT: Final = "client"
 NETWORK: Final = "network"
-NOTED_EVERY_SECONDS: Final = 60  # a write for each click would be for nothing
+NOTED_EVERY_SECONDS: Final = 60  # not on every request, to save writes
 _MOST_CLIENT: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSession:
-    """A browser in which a person is signed in.  client: what the browser calls itself.  network: of its address."""
+    """A browser in which a user is signed in.  client: its user agent.  network: of its address."""
 
     client: str
     network: str
@@ -40,7 +40,7 @@ class OpenSession:
 
 
 def begin(request: HttpRequest, *, now: datetime) -> None:
-    """Called just after sign-in."""
+    """Called right after sign-in."""
     session = request.session
     session[NAME] = secrets.token_urlsafe(16)
     session[OPENED_AT] = session[SEEN_AT] = now.timestamp()
@@ -49,7 +49,7 @@ def begin(request: HttpRequest, *, now: datetime) -> None:
 
 
 def is_over(session: SessionBase, *, now: datetime) -> bool:
-    """Whether a person signed in here and their time is up.  A session that does not say when it began has none."""
+    """Whether a signed-in session is idle for too long or too old.  A session without an opening time is over."""
     if SESSION_KEY not in session:
         return False
     idle = now.timestamp() - session.get(SEEN_AT, 0.0)
@@ -63,12 +63,12 @@ def note_use(session: SessionBase, *, now: datetime) -> None:
 
 
 def renew(request: HttpRequest) -> None:
-    """Another key for the same session, so that one that was known before is worth nothing now."""
+    """Change the session's key, so that a previously leaked key is useless."""
     request.session.cycle_key()
 
 
 def list_sessions(request: HttpRequest, person: User, *, now: datetime) -> list[OpenSession]:
-    """Those that are not over and not from before the person's present password, oldest first."""
+    """The user's active sessions that match the current password, oldest first."""
     here = digest_of(request.session.session_key or "")
     found = []
     for row in BrowserSession.objects.filter(user=person, expires_at__gt=now).order_by("pk"):
@@ -81,7 +81,7 @@ def list_sessions(request: HttpRequest, person: User, *, now: datetime) -> list[
 
 
 def end_others(request: HttpRequest, person: User) -> int:
-    """Every session of this person but the one that asks; how many rows there were."""
+    """End every session of this user except the current one; returns the number of deleted rows."""
     others = BrowserSession.objects.filter(user=person).exclude(digest=digest_of(request.session.session_key or ""))
     return int(others.delete()[0])
 

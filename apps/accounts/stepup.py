@@ -1,15 +1,15 @@
-"""Step-up: the user of this browser has proved a moment ago to be the person who signed in.
+"""Step-up: the user of this browser has just confirmed that they are the person who signed in.
 
-Read from what django-allauth notes in the session of each authentication, and judged here, because its own question
-(`did_recently_reauthenticate`) says yes to people with nothing to prove themselves with, and takes recovery codes and
-passwords for as good as a passkey.  This one says no unless everything is as it should be:
+django-allauth records authentications in the session; they are judged here, because its own check
+(`did_recently_reauthenticate`) accepts users without any factor, and accepts recovery codes and passwords like a
+passkey.  A step-up is valid only if:
 
-- it was asked for and shown in this session, after signing in: signing in is no step-up;
-- with a passkey or an authenticator's code, and that factor is still the person's;
-- at most ``MAX_AGE_SECONDS`` ago by the database's clock, and not more than ``SKEW_SECONDS`` from now.
+- it was requested and performed in this session, after signing in: signing in is not a step-up;
+- it used a passkey or an authenticator's code, and the user still has that factor;
+- it is at most ``MAX_AGE_SECONDS`` old by the database's clock, and not more than ``SKEW_SECONDS`` in the future.
 
-What cannot be taken back (many memories at once, a person, a project, a tenant) takes an assertion as well: leave for
-one action, bound to exactly what is to be done and used once.
+Irreversible actions (many memories at once, a person, a project, a tenant) also require an assertion: a single-use
+permission, bound to exactly one action.
 """
 
 import hashlib
@@ -51,7 +51,8 @@ class AssertionRefused(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepUp:
-    """method: ``webauthn`` or ``totp``.  at: seconds since 1970, as noted in the session.  age_seconds: when asked."""
+    """method: ``webauthn`` or ``totp``.  at: seconds since 1970, as recorded in the session.  age_seconds: age when
+    checked."""
 
     method: str
     at: float
@@ -61,7 +62,7 @@ class StepUp:
 def require_step_up(
     request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
 ) -> StepUp:
-    """The newest step-up of this session that counts.  Raises StepUpRequired."""
+    """The newest valid step-up of this session.  Raises StepUpRequired."""
     found = find_step_up(request, max_age=max_age, methods=methods)
     if found is None:
         raise StepUpRequired
@@ -71,7 +72,7 @@ def require_step_up(
 def find_step_up(
     request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
 ) -> StepUp | None:
-    """As ``require_step_up``, or None."""
+    """Like ``require_step_up``, but returns None."""
     person = request.user
     if not person.is_authenticated or not person.is_active or sessions.NAME not in request.session:
         return None
@@ -87,8 +88,8 @@ def find_step_up(
 
 
 def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp | None:
-    """The newest time that the password was asked for and shown after signing in.  Good for one thing: adding the
-    first passkey or authenticator.  None for a person who has one."""
+    """The newest time that the password was requested and entered after signing in.  It only permits adding the first
+    passkey or authenticator.  None for a user who has one."""
     person = request.user
     if not person.is_authenticated or not person.is_active or second_factors.has_second_factor(person.pk):
         return None
@@ -100,16 +101,16 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
 
 
 def has_just_added_factor(request: HttpRequest) -> bool:
-    """Whether one was added in this session at most as long ago as a step-up holds.  That person has confirmed who they
-    are before, and shown the new one: enough to be shown their recovery codes, and for nothing that deletes."""
+    """Whether a factor was added in this session within the lifetime of a step-up.  Its user confirmed their identity
+    before and used the new factor: this permits showing their recovery codes, but no deletion."""
     now = database_time().timestamp()
     return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in second_factors.records(request))
 
 
 def issue_assertion(request: HttpRequest, *, action: str, target: str, count: int) -> str:
-    """Leave to do this once, for the page that asks for the last word: a nonce, which is kept nowhere here.
+    """Issue an assertion for this action, for its confirmation page: a nonce, of which only a hash is stored.
 
-    Raises StepUpRequired; StepUpSpent where the step-up was used for such an action.
+    Raises StepUpRequired; StepUpSpent if this step-up was already used for such an action.
     """
     step_up = require_step_up(request)
     session, nonce = _session(request), secrets.token_urlsafe(32)
@@ -130,9 +131,9 @@ def issue_assertion(request: HttpRequest, *, action: str, target: str, count: in
 
 
 def use_assertion(request: HttpRequest, nonce: str, *, action: str, target: str, count: int) -> StepUp:
-    """Take the leave that was given for exactly this; the step-up that it was given after.
+    """Consume the assertion for exactly this action; returns the step-up.
 
-    One statement, so that of two who use it at once one is refused.  Raises StepUpRequired, StepUpSpent,
+    A single UPDATE, so that of two concurrent uses one is refused.  Raises StepUpRequired, StepUpSpent,
     AssertionRefused.
     """
     step_up = require_step_up(request)
@@ -163,7 +164,7 @@ def _session(request: HttpRequest) -> bytes:
 
 
 def _binding(action: str, target: str, count: int, nonce: str) -> bytes:
-    """Each part behind its length, so that no two lists of parts are the same bytes."""
+    """Each part is prefixed with its length, so that different lists of parts never give the same bytes."""
     digest = hashlib.sha256()
     for part in (action, target, str(count), nonce):
         raw = part.encode()

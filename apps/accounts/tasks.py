@@ -1,4 +1,4 @@
-"""Deleting browsers' sessions that have expired."""
+"""Celery task: delete expired browser sessions."""
 
 from celery import shared_task
 

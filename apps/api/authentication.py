@@ -1,7 +1,7 @@
-"""From a request's headers to who asks: the scope of an API key, or of a person who signed in.
+"""Authentication of API requests: the scope of an API key, or of a signed-in user.
 
-A bearer token is judged before an ``X-API-Key``, and a bad one is not rescued by a good key beside it.  Beside a good
-one any other key is refused, because the request does not say for which of the two it speaks.
+A bearer token is checked before an ``X-API-Key``, and an invalid one fails the request even if the key beside it is
+valid.  Beside a valid one any other key is refused, because the request does not say which of the two it uses.
 """
 
 import re
@@ -57,8 +57,7 @@ class KeyInQuery(Malformed):
 class ApiKeyAuthentication(BaseAuthentication):
     """``X-API-Key: ms_…``, or the same key as a bearer token.
 
-    ``request.user`` becomes the key's Scope, which has no space yet, and ``request.auth`` what else the key
-    says.
+    ``request.user`` is the key's Scope, without a space; ``request.auth`` holds the key's other attributes.
     """
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated]:
@@ -80,10 +79,10 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 class BearerAuthentication(BaseAuthentication):
-    """``Authorization: Bearer msa_…``, of a person who signed in.
+    """``Authorization: Bearer msa_…``, of a signed-in user.
 
-    ``request.user`` becomes the person's Scope, with what their role grants, in the tenant that ``X-Tenant-ID`` names
-    or else the first of theirs; ``request.auth`` by which session they ask.
+    ``request.user`` is the user's Scope with the permissions of their role, in the tenant of ``X-Tenant-ID`` or else
+    their first tenant; ``request.auth`` is their session.
     """
 
     def authenticate(self, request: Request) -> tuple[Any, SignedIn] | None:
@@ -103,7 +102,7 @@ class BearerAuthentication(BaseAuthentication):
         return self.found(request, signed_in)
 
     def found(self, request: Request, signed_in: SignedIn) -> tuple[Any, SignedIn]:
-        """What ``request.user`` and ``request.auth`` become."""
+        """The values of ``request.user`` and ``request.auth``."""
         reach = choose_reach(signed_in.person_id, request.headers.get("X-Tenant-ID"))
         principal = Principal(kind="account", id=signed_in.person_id)
         scope = replace(scope_in(reach.tenant, principal=principal), permissions=reach.permissions)
@@ -116,8 +115,8 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class PersonAuthentication(BearerAuthentication):
-    """As ``BearerAuthentication``, for what is about the person and no tenant: ``request.user`` says by which session
-    they ask.  A good API key is known, and refused by the permission."""
+    """Like ``BearerAuthentication``, for routes about the user and no tenant: ``request.user`` is their session.  A
+    valid API key is authenticated too, and then refused by the permission."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any]:
         found = super().authenticate(request)
@@ -147,13 +146,14 @@ def _key(request: Request) -> str:
 
 
 def _refuse_another_key(request: Request, judged: str) -> None:
-    """An empty header is none, and the same key twice is one key.  Raises AmbiguousCredentials."""
+    """Raises AmbiguousCredentials for a second, different key; an empty header counts as none."""
     if _key(request) not in ("", judged):
         raise AmbiguousCredentials
 
 
 def _is_signed_in(request: Request) -> bool:
-    """An anonymous cookie does no harm; a person's session beside a key is ambiguous about the caller."""
+    """Whether the request also has a signed-in browser session: then its caller is ambiguous.  An anonymous session is
+    not."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return False
     person = getattr(request._request, "user", None)

@@ -1,4 +1,4 @@
-"""What must hold of the settings before the API may serve."""
+"""System checks of the settings that the API requires."""
 
 from collections.abc import Sequence
 from typing import Any, Final

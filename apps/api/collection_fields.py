@@ -1,4 +1,4 @@
-"""These fields take lists and objects: labels, tags, ids, weights and metadata."""
+"""Fields for lists and objects: labels, tags, ids, weights and metadata."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ MAX_WEIGHT: Final = 1e6
 
 
 class Metadata(serializers.DictField):
-    """The caller's own object, kept as it is.  Raises TooLarge past 64 KiB of JSON."""
+    """The caller's own object, stored unchanged.  Raises TooLarge past 64 KiB of JSON."""
 
     default_error_messages = MESSAGES
 
@@ -29,7 +29,7 @@ class Metadata(serializers.DictField):
 
 
 class MetadataOfSaid(Metadata):
-    """Metadata of what is to be remembered: ``occurred_at``, where it stands in it, is a time."""
+    """Metadata of a text to remember: if it contains ``occurred_at``, that must be a time."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         metadata = super().to_internal_value(data)
@@ -44,7 +44,7 @@ class MetadataOfSaid(Metadata):
 
 @extend_schema_field({"type": "array", "items": {"type": "string"}})
 class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
-    """A list of labels, each once and in order.  choices: the only words allowed."""
+    """A list of labels, without duplicates, in order.  choices: the only allowed values."""
 
     default_error_messages = MESSAGES
 
@@ -80,7 +80,7 @@ class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
 
 
 class Tags(Labels):
-    """Tags are lower-cased, and blank ones are dropped."""
+    """Tags: lower-cased, without blank ones."""
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
         tags = (tag.strip().lower() for tag in super().to_internal_value(data))
@@ -89,7 +89,7 @@ class Tags(Labels):
 
 @extend_schema_field({})
 class OneOrMore(Labels):
-    """A list of labels, or one by itself."""
+    """A list of labels, or a single label."""
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
         return super().to_internal_value([data] if isinstance(data, str) else data)
@@ -99,7 +99,7 @@ class OneOrMore(Labels):
 
 
 class Ids(serializers.ListField):
-    """A list of ids of memories, each once and in order; at least one."""
+    """A list of memory ids, without duplicates, in order; at least one."""
 
     default_error_messages = MESSAGES | {
         "not_a_list": "must be a list of ids",
@@ -116,13 +116,13 @@ class Ids(serializers.ListField):
         return list(super().to_internal_value(data))
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        # Repeated ids are left out after counting, as a reader of the published limit would count them.
+        # Duplicates are removed after counting, because the published limit counts them.
         ids = super().run_validation(data)
         return list(dict.fromkeys(ids)) if isinstance(ids, list) else ids
 
 
 class Weights(serializers.DictField):
-    """How much each factor counts."""
+    """A weight for each factor of the score."""
 
     default_error_messages = MESSAGES
 

@@ -1,7 +1,7 @@
-"""Connectors to other services, of which there are none here: an honest answer for every path that the clients know.
+"""Routes of connectors to other services, which this server does not have.
 
-Lists are empty, a single thing is not found, and what would reach out says that it is not implemented.  The clients'
-methods are listed in the contract; here each path has a row.
+Every path that the published clients know exists: lists are empty, single objects are not found, and actions respond
+"not implemented".  The contract lists the clients' methods; each path has a row here.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ class ConnectionNotFound(NotFound):
     code = "CONNECTION_NOT_FOUND"
 
 
-# The control-plane client asks for these with a person's token.
+# The control-plane client calls these with a user's token.
 OF_PEOPLE: Final[Mapping[str, str]] = {
     "api/v1/integrations/catalog": "integrations:read",
     "org/billing/current-plan": "billing:read",
 }
-# What a GET answers.  None: there is no such thing.
+# Responses of GET routes.  None: 404.
 Empty = Mapping[str, Any] | list[Any] | None
 LIST: Final[Empty] = []
 CONNECTION: Final = "api/v2/integrations/connections/<str:connection_id>"
@@ -135,7 +135,7 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@extend_schema(exclude=True)  # nothing to describe: the envelope says it
+@extend_schema(exclude=True)  # excluded: the error envelope explains it
 class ConnectorView(ApiView):
     """One path of the tables: what it answers is set where the route is made."""
 
@@ -156,7 +156,7 @@ class ConnectorView(ApiView):
 
 
 def routes() -> list[URLPattern]:
-    """A route for each path; one without a parameter stands before one with."""
+    """One route per path; paths without parameters come before paths with some."""
     paths = sorted({*GETS, *ACTIONS}, key=lambda route: (route.count("<"), route))
     return [path(route, _view(route).as_view()) for route in paths]
 

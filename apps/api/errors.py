@@ -1,8 +1,8 @@
-"""The one place where a refusal becomes a status and a body.
+"""Translates every error into a status and a body.
 
     {"error": {"code", "message", "details"?, "retry_after"?, ...}, "detail": the message again, "request_id"}
 
-``detail`` is there because the published clients look for the message under that name first.
+The published clients look for the message under ``detail`` first.
 """
 
 import logging
@@ -97,7 +97,7 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
     Busy: 503,
 }
 
-# For answers that were made outside the API: by Django, by a middleware, by the static files.
+# For error responses made outside the API: by Django, by a middleware, or for static files.
 BY_STATUS: Final[Mapping[int, type[DomainError]]] = {
     status: kind for kind, status in STATUSES.items() if not issubclass(kind, LimitReached)
 }
@@ -106,12 +106,13 @@ OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Con
 
 
 def status_of(error: DomainError) -> int:
-    """The status of the nearest kind among the error's classes."""
+    """The status of the nearest class in the error's MRO."""
     return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
 
 
 def envelope(error: DomainError, *, request_id: str) -> dict[str, Any]:
-    """The body.  ``extra`` stands beside code and message; retry_after at the top as well, where one client looks."""
+    """The response body.  ``extra`` is merged beside code and message; retry_after is also at the top level, where one
+    client looks for it."""
     inner: dict[str, Any] = {"code": error.code, "message": error.message, **error.extra}
     if error.details:
         inner["details"] = error.details
@@ -132,7 +133,7 @@ def headers_of(error: DomainError) -> dict[str, str]:
 
 
 def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """Every exception of every API view, the unexpected ones included."""
+    """Exception handler of every API view, for unexpected exceptions too."""
     error = translate(exc)
     if isinstance(error, InternalError | Unavailable):
         logger.error(
@@ -143,7 +144,7 @@ def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def translate(exc: Exception) -> DomainError:
-    """What ``exc`` means, in the domain's kinds.  Never carries the text of an exception that is not our own."""
+    """The domain error that ``exc`` corresponds to.  Never carries the text of a foreign exception."""
     match exc:
         case DomainError():
             return exc
@@ -170,7 +171,7 @@ def translate(exc: Exception) -> DomainError:
 
 
 def invalid(exc: exceptions.ValidationError, *, place: str = "body") -> Invalid:
-    """A serializer's findings as the wire wants them; the message is the first one, with its field before it."""
+    """A serializer's errors in wire format; the message is the first error, prefixed with its field."""
     findings = list(_findings(exc.detail, ()))
     path, first = findings[0]
     field = ".".join(str(step) for step in path)
@@ -189,14 +190,14 @@ def _findings(detail: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
     else:
         indexed = any(not isinstance(inner, ErrorDetail) for inner in detail)
         for index, inner in enumerate(detail):
-            if inner:  # a list of items has an empty entry for each one that is well
+            if inner:  # a list of items has an empty entry for each valid one
                 yield from _findings(inner, (*path, index) if indexed else path)
 
 
 def in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The same refusal as JSON, unless it is JSON already or meant for a person.
+    """Replace an error response by the JSON envelope, unless it already is JSON or is a page for users.
 
-    Django, its middleware and the static files answer in HTML; a client that expects JSON loses such a message.
+    Django, its middleware and static files respond with HTML, whose message a client that expects JSON cannot read.
     """
     if response.status_code < 400 or request.path_info.startswith(FOR_PEOPLE):
         return response
@@ -211,5 +212,5 @@ def in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
 
 
 def _seconds(error: LimitReached) -> int:
-    """Whole seconds, for the header's sake; never 0, which a client would take for no wait at all."""
+    """Whole seconds, as the header requires; never 0, which a client would read as no wait at all."""
     return max(1, math.ceil(error.retry_after))

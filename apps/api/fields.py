@@ -1,8 +1,8 @@
-"""These fields take one type each (text, number, word or time) and never repeat what they were given.
+"""Fields of one type each (text, number, choice or time) whose errors never repeat the input.
 
-REST framework's own turn 5 into "5" and "yes" into true, and quote the input in their messages.  ``published`` is what
-a field's JSON Schema says beyond ``mapped``, which was read off its class; None takes away.  apps.api.schema asks for
-it: a client that goes by the schema is not refused for what it could not know.
+REST framework's own fields turn 5 into "5" and "yes" into true, and quote the input in their messages.  ``published``
+returns the rules that a field's JSON Schema has beyond ``mapped``, the schema derived from its class; None removes a
+key.  apps.api.schema calls it, so that requests that satisfy the schema are accepted.
 """
 
 import re
@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 MAX_TEXT: Final = 1_048_576  # characters
 
-# Every message of a field: what was expected, never what came.
+# Error messages: what was expected, never what was sent.
 MESSAGES: Final[dict[str, Any]] = {
     "required": "field required",
     "null": "must not be null",
@@ -36,20 +36,20 @@ MESSAGES: Final[dict[str, Any]] = {
     "many": "must have at most {max_items} entries",
 }
 
-# What str.strip() takes away, and what is a control character, in words that Python and ECMAScript understand alike.
+# Characters that str.strip() removes, and control characters, in a regex syntax that Python and ECMAScript share.
 _BLANK: Final = r"\s\x1c-\x1f\x85"
 _CONTROL: Final = r"\x00-\x1f\x7f-\x9f"
 NOT_BLANK: Final = f"[^{_BLANK}]"
 NO_CONTROL: Final = f"^[^{_CONTROL}]*$"
 LABEL: Final = f"^[^{_CONTROL}]*[^{_CONTROL}{_BLANK}][^{_CONTROL}]*$"
-# Integers outside 64 bits are refused: they would come back as floats, and what is kept must come back as it was.
+# Integers outside 64 bits are refused: they would be read back as floats, but values must be returned unchanged.
 EXACT: Final = range(-(2**63), 2**64)
 
 
 class Text(serializers.CharField):
-    """A string, kept as it is: nothing is trimmed, NUL included.
+    """A string, stored unchanged: not trimmed, NUL allowed.
 
-    Blank, which is refused, is nothing but space; allow_blank lets the empty string through.
+    A blank string (only whitespace) is refused; allow_blank permits the empty string.
     """
 
     default_error_messages = MESSAGES
@@ -73,7 +73,7 @@ class Text(serializers.CharField):
 
 
 class Label(Text):
-    """A short string that may stand in clear somewhere, so it holds no control characters."""
+    """A short string that may be stored in clear: no control characters."""
 
     def __init__(self, *, max_length: int = 64, **options: Any) -> None:
         super().__init__(max_length=max_length, **options)
@@ -93,7 +93,7 @@ def is_label(text: str) -> bool:
 
 
 class Whole(serializers.IntegerField):
-    """An integer; true, 1.0 and "1" are not."""
+    """An integer; true, 1.0 and "1" are refused."""
 
     default_error_messages = MESSAGES
 
@@ -107,7 +107,7 @@ class Whole(serializers.IntegerField):
 
 
 class WholeInQuery(Whole):
-    """An integer, written in digits as a query string has to."""
+    """An integer in a query string, written in digits."""
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, str) or not DIGITS.fullmatch(data):
@@ -122,7 +122,7 @@ DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def _bounds(field: serializers.IntegerField, among: range) -> dict[str, Any]:
-    """The integers that are taken: those of ``among``, and within the field's own bounds."""
+    """Schema of the accepted integers: those in ``among`` and within the field's own bounds."""
     lowest, highest = field.min_value, field.max_value
     return {
         "minimum": among[0] if lowest is None else lowest,
@@ -132,7 +132,7 @@ def _bounds(field: serializers.IntegerField, among: range) -> dict[str, Any]:
 
 
 class Clamped(Whole):
-    """An integer, moved into the range when it lies outside."""
+    """An integer, clamped to the range."""
 
     def __init__(self, *, lowest: int, highest: int, **options: Any) -> None:
         super().__init__(**options)
@@ -143,7 +143,7 @@ class Clamped(Whole):
 
 
 class ClampedInQuery(WholeInQuery):
-    """As ``Clamped``, in a query string."""
+    """Like ``Clamped``, in a query string."""
 
     def __init__(self, *, lowest: int, highest: int, **options: Any) -> None:
         super().__init__(**options)
@@ -168,7 +168,7 @@ class Fraction(serializers.FloatField):
 
 
 class Flag(serializers.BooleanField):
-    """true or false; "yes" and 1 are neither."""
+    """true or false; "yes" and 1 are refused."""
 
     default_error_messages = MESSAGES
 
@@ -179,7 +179,7 @@ class Flag(serializers.BooleanField):
 
 
 class Choice(serializers.ChoiceField):
-    """One of a few words."""
+    """One of a few values."""
 
     default_error_messages = MESSAGES
 
@@ -190,7 +190,7 @@ class Choice(serializers.ChoiceField):
 
 
 class Moment(serializers.DateTimeField):
-    """A time, or a date; without an offset it is UTC.  is_end: a date means the end of that day, not its beginning."""
+    """A time, or a date; UTC if it has no offset.  is_end: a date means the end of that day, not its beginning."""
 
     default_error_messages = MESSAGES
 
@@ -209,7 +209,7 @@ class Moment(serializers.DateTimeField):
 
 
 def read_moment(value: object, *, is_end: bool = False) -> datetime | None:
-    """The time that an ISO 8601 string names, in UTC; None when it names none."""
+    """The time that an ISO 8601 string denotes, in UTC; None if it denotes none."""
     if not isinstance(value, str):
         return None
     try:
@@ -225,5 +225,5 @@ DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number; true and false are none."""
+    """Whether it is a number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

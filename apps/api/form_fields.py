@@ -1,4 +1,4 @@
-"""Fields of a multipart form, where everything but the file is text."""
+"""Fields of a multipart form, in which every part except the file is text."""
 
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ class FormInput(Input):
 
 @extend_schema_field({"type": "string", "format": "binary"})
 class FormFile(serializers.Field[SentFile, Any, Any, Any]):
-    """The file of a form."""
+    """The file part of a form."""
 
     default_error_messages: ClassVar = {"required": "field required", "file": "must be a file with a name"}
 
@@ -34,7 +34,7 @@ class FormFile(serializers.Field[SentFile, Any, Any, Any]):
 
 @extend_schema_field({"type": "boolean"})
 class FormFlag(serializers.Field[bool, Any, Any, Any]):
-    """``true`` or ``false``, as a form spells them."""
+    """``true`` or ``false``, as text."""
 
     default_error_messages: ClassVar = {"boolean": "must be true or false"}
 
@@ -46,7 +46,7 @@ class FormFlag(serializers.Field[bool, Any, Any, Any]):
 
 @extend_schema_field({"type": "object", "additionalProperties": {}})
 class FormMetadata(MetadataOfSaid):
-    """An object, spelled as JSON in a text part; read as strictly as a body is."""
+    """An object, written as JSON in a text part; parsed as strictly as a body."""
 
     default_error_messages: ClassVar = {"json": "must be a JSON object, as text"}
 

@@ -1,4 +1,4 @@
-"""GET /health: can this server do its work?"""
+"""GET /health: whether the server and its dependencies work."""
 
 import logging
 from collections.abc import Callable

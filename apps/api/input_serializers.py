@@ -1,4 +1,4 @@
-"""Serializers read request bodies and query strings, and refuse names that they do not list."""
+"""Serializers of request bodies and query strings, which refuse unknown names."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -11,7 +11,7 @@ from apps.api.unknown import unknown_names
 PLATFORM_OWNED: Final = frozenset(
     {"retention_status", "vector_id", "extracted_type", "extracted_key", "retention_expires_at"}
 )
-# What a body never decides, and many clients send along: the credential says whose it is, and a header which project.
+# Ignored in bodies, although many clients send them: the credential decides the owner, and a header the project.
 OWNERS: Final = ("user_id", "project_id")
 
 

@@ -1,6 +1,6 @@
-"""Quotas at the door: a unit for each request of a metered route, taken before it runs, given back when it is free.
+"""Quotas of API requests: a metered request takes one unit before it runs, and returns it if it turns out to be free.
 
-A view says what its methods count (``meters``) and what a silent quota answers in their place (``silent_answer``).
+A view declares the meters of its methods (``meters``), and its response over a silent quota (``silent_answer``).
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from apps.apikeys import quota
 from apps.core.errors import LimitReached
 from apps.projects.scope import Scope
 
-TAKEN: Final = "memsync.meter"  # where the request remembers what was counted for it
+TAKEN: Final = "memsync.meter"  # key in request.META of the unit that was taken
 REPLAYED: Final = "already_ingested"
 
 
@@ -24,7 +24,7 @@ class QuotaExceeded(LimitReached):
 
 
 class SilentlyOver(Exception):
-    """Over a silent quota: answer as if it had been done."""
+    """Over a silent quota: respond as if the request had been executed."""
 
 
 def take(request: Request, scope: Scope, meter: str, *, may_be_silent: bool, now: datetime) -> None:
@@ -41,7 +41,7 @@ def take(request: Request, scope: Scope, meter: str, *, may_be_silent: bool, now
 
 
 def settle(request: Request, response: Response) -> None:
-    """Give back what a failure or a recognised retry took."""
+    """Return the unit of a failed request or a recognised retry."""
     taken = request.META.pop(TAKEN, None)
     if taken is not None and (response.status_code >= 400 or _is_replay(getattr(response, "data", None))):
         scope, meter, now = taken
@@ -49,7 +49,7 @@ def settle(request: Request, response: Response) -> None:
 
 
 def seconds_left(now: datetime) -> float:
-    """Until the next month begins."""
+    """Seconds until the next month (UTC)."""
     first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
     return (following - now).total_seconds()
@@ -67,7 +67,7 @@ def _is_replay(body: Any) -> bool:
 
 
 def _stored_before(body: dict[str, Any]) -> bool:
-    """Whether every turn of a history, or the one state, was there already."""
+    """Whether every turn of a history, or the one state item, was already stored."""
     items = body.get("items")
     if isinstance(items, list) and items:
         return all(isinstance(one, dict) and one.get("created") is False for one in items)

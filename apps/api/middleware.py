@@ -1,4 +1,4 @@
-"""The outermost middleware: an id on every answer, a log line for every request, the envelope for every refusal."""
+"""The outermost middleware: an id on every response, a log line per request, and the error envelope."""
 
 import logging
 import re
@@ -21,8 +21,8 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 class RequestIdMiddleware:
-    """Must come first, so that what the others refuse is numbered, logged and shaped as well, and so that limits, the
-    audit trail and sessions know who asks and not which proxy."""
+    """Must come first, so that errors of other middleware also get an id, a log line and the envelope, and so that rate
+    limits, the audit trail and sessions see the caller's address instead of a proxy's."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -43,7 +43,7 @@ class RequestIdMiddleware:
 
 
 def _kept(value: str | None) -> str | None:
-    """A caller's id is echoed into headers, bodies and logs, so it is kept only when it cannot mean anything there."""
+    """The caller's id if it is safe: it is echoed into headers, bodies and logs."""
     return value if value and ID.fullmatch(value) else None
 
 
@@ -51,7 +51,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, milliseconds: floa
     facts = request_context(request)
     match = request.resolver_match
     extra = {
-        # The pattern, never the path: a path may hold an id, a query string, or a secret put there by mistake.
+        # The route pattern, never the path: a path may contain an id, a query string, or a secret put there by mistake.
         "route": match.route if match else "",
         "method": request.method if request.method in METHODS else "other",
         "status": response.status_code,

@@ -1,4 +1,4 @@
-"""Reading a form with one file, into memory and nowhere else: what people upload is never written to the disk."""
+"""Parses a form with one file in memory: uploads are never written to disk."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 
 from apps.core.errors import Malformed, TooLarge
 
-OVERHEAD: Final = 64 * 1024  # bytes of a form beside its file
+OVERHEAD: Final = 64 * 1024  # bytes of a form besides its file
 
 
 class NotAForm(Malformed):
@@ -30,14 +30,14 @@ class BodyCut(Malformed):
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """A file of a form.  name: the caller's, without directories."""
+    """The file of a form.  name: the caller's, without directories."""
 
     name: str
     content: bytes = field(repr=False)
 
 
 class FormParser(BaseParser):
-    """One form: its text parts by name, and its file under ``file``.  Raises TooLarge or NotAForm."""
+    """One form: text parts by name, and the file under ``file``.  Raises TooLarge or NotAForm."""
 
     media_type = "multipart/form-data"
     max_bytes_setting: ClassVar = "MAX_UPLOAD_BYTES"
@@ -52,7 +52,7 @@ class FormParser(BaseParser):
             raise TooLarge(f"The file is larger than {limit} bytes.")
         handler, counted = _InMemory(limit), _Counted(stream)
         try:
-            # Django would put replacement characters for what is not UTF-8; as Latin-1 every byte comes through.
+            # Django would replace invalid UTF-8; Latin-1 preserves every byte, so that invalid UTF-8 is refused below.
             fields, _ = MultiPartParser(request.META, cast(Any, counted), [handler], "latin-1").parse()
             form: dict[str, Any] = {name: str(fields[name]).encode("latin-1").decode() for name in fields}
         except (MultiPartParserError, TooManyFieldsSent, TooManyFilesSent, UnicodeError):
@@ -61,7 +61,7 @@ class FormParser(BaseParser):
             raise TooLarge from None
         if announced.isdecimal() and counted.bytes_read < int(announced):
             raise BodyCut
-        # Django takes a form without its end for a whole one, and half a file for a file.
+        # Django accepts a form without its closing boundary, and so a truncated file.
         if counted.bytes_read and not counted.tail.rstrip().endswith(b"--"):
             raise BodyCut
         if handler.file is not None:
@@ -74,7 +74,7 @@ class ImportFormParser(FormParser):
 
 
 class _Counted:
-    """A stream that knows how much was read of it, and how it ended."""
+    """Wraps a stream; records how many bytes were read, and the last of them."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -89,7 +89,7 @@ class _Counted:
 
 
 class _InMemory(FileUploadHandler):
-    """Keeps the form's one file, up to a limit."""
+    """Upload handler that keeps the form's one file in memory, up to a limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What an answer leads to: the links of the OpenAPI document, by which a tool walks from one operation to the next."""
+"""Links of the OpenAPI document: how a tool continues from one operation's response to other operations."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ OF_REQUEST: Final = ("get_forget_request", "cancel_forget_request")
 
 @dataclass(frozen=True, slots=True)
 class OpenApiLink:
-    """From the answer of one operation to others: where the answer, or its request, has what they are asked with."""
+    """Links from a response to other operations: which values of the response or its request are their parameters."""
 
     of: str
     status: int
@@ -74,7 +74,7 @@ WAYS: Final = (
 
 
 def add_links(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of drf-spectacular: each way as a link of the answer that it starts from."""
+    """Postprocessing hook of drf-spectacular: add each link to the response it starts from."""
     answers = {operation["operationId"]: operation["responses"] for operation in _operations(result)}
     for way in WAYS:
         links = answers[way.of][str(way.status)].setdefault("links", {})

@@ -1,4 +1,4 @@
-"""What an operation takes, said once: for the document that is published and for the requests that come."""
+"""Declares which input an operation accepts, for the published document and for incoming requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Whether an operation takes fields in a body, and parameters in the query string."""
+    """Whether an operation accepts a body and query parameters."""
 
     body: bool = False
     query: bool = False
@@ -29,10 +29,10 @@ def operation(
     parameters: Sequence[Any] = (),
     **said: Any,
 ) -> Callable[[Handler], Handler]:
-    """drf-spectacular's ``extend_schema``, and what the handler takes with it.
+    """drf-spectacular's ``extend_schema``, which also records the accepted input on the handler.
 
-    Where ``request`` is None, the view refuses every body before the handler is called, and every query string where
-    ``parameters`` has no Parameters.  What is taken the handler reads itself, first of all.
+    If ``request`` is None, the view refuses every body before it calls the handler; if ``parameters`` contains no
+    Parameters class, it refuses every query string.  The handler itself reads the accepted input, before anything else.
     """
 
     def declared(handler: Handler) -> Handler:
@@ -45,5 +45,5 @@ def operation(
 
 
 def taken_by(handler: Callable[..., Any] | None) -> Taken:
-    """What was declared of a handler; nothing of one that declares nothing."""
+    """The input declared for a handler; none if it declares nothing."""
     return getattr(handler, "taken", NOTHING)

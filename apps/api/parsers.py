@@ -1,4 +1,4 @@
-"""Reading a JSON body, with limits, before anything else looks at it."""
+"""Parses JSON bodies, with limits, before any other code reads them."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ class NotJSON(Malformed):
 class StrictJSONParser(BaseParser):
     """One JSON object: UTF-8, no NaN or Infinity, no lone surrogates, limited in size, depth and number of values.
 
-    NUL is let through: text and metadata come back as they were sent.  Fields that are labels refuse it themselves.
+    NUL is allowed, because text and metadata are returned as sent.  Label fields refuse it themselves.
     """
 
     media_type = "application/json"
@@ -60,7 +60,7 @@ class StrictJSONParser(BaseParser):
 
 
 def _read(stream: IO[Any], context: Mapping[str, Any]) -> bytes:
-    """The body, or TooLarge; what is announced as too large is not read at all."""
+    """The body.  Raises TooLarge; a body whose Content-Length is too large is not read at all."""
     limit: int = min(settings.MAX_BODY_BYTES, getattr(context.get("view"), "max_body_bytes", None) or sys.maxsize)
     request = context.get("request")
     announced = request.META.get("CONTENT_LENGTH") if request is not None else None
@@ -73,11 +73,12 @@ def _read(stream: IO[Any], context: Mapping[str, Any]) -> bytes:
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """The object in ``body``.  Raises a Malformed or an Invalid of this module; none of them quotes the body."""
+    """The object in ``body``.  Raises a Malformed or an Invalid of this module; their messages do not quote the
+    body."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        # orjson says what it met in words; they are the only way to tell these two from a broken body.
+        # orjson only distinguishes these two errors from invalid JSON by its message.
         if "surrogate in string" in error.msg:
             raise LoneSurrogate from None
         if "depth limit" in error.msg:
@@ -91,7 +92,7 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def _holds_large_float(value: dict[str, Any]) -> bool:
-    """Is there a float that may have been an integer of more than 64 bits?  Raises TooDeep and TooManyValues."""
+    """Whether a float may have been an integer of more than 64 bits.  Raises TooDeep and TooManyValues."""
     met, found = 0, False
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
@@ -121,7 +122,7 @@ def _refuse_inexact(body: bytes) -> None:
 
 
 class JSONOnly(BaseContentNegotiation):
-    """JSON in and out, whatever Accept says; a body without a content type is taken for JSON."""
+    """Always JSON, whatever Accept says; a body without a content type is parsed as JSON."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         kind = (request.content_type or "").partition(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""Who may call what.  Nobody, until a view says so."""
+"""Permissions of API views.  Access is denied unless a view grants it."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +14,8 @@ from apps.tenants.grants import GRANTED
 if TYPE_CHECKING:  # that module reads the settings, which name this one
     from rest_framework.views import APIView
 
-OPEN: Final = "(open)"  # in a view's table: anybody, without a credential
-PERSON: Final = "(person)"  # and: anybody who signed in, about themselves
+OPEN: Final = "(open)"  # in a view's table: no credential required
+PERSON: Final = "(person)"  # and: any signed-in user, about themselves
 
 
 class InsufficientScope(Forbidden):
@@ -54,15 +54,15 @@ class ApiStepUpRequired(Forbidden):
 
 
 class DenyByDefault(BasePermission):
-    """The default of every API view: a view that forgets to choose lets nobody in."""
+    """The default of every API view: a view that declares no permission admits no one."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return False
 
 
 class HasPermission(BasePermission):
-    """The key carries, or the person's role grants, the permission that the view's table names for this method; and the
-    person has just shown who they are, where the view asks for that."""
+    """The key has, or the user's role grants, the permission that the view's table names for this method; if the view
+    requires it, the user also confirmed their identity recently."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         needed = view.permission_for(request.method)  # type: ignore[attr-defined]  # only ApiViews use this class
@@ -89,17 +89,17 @@ def _missing(needed: str) -> Forbidden:
 
 
 class NoKeyMay(HasPermission):
-    """For what a person alone may do.  Nothing about the request is looked at."""
+    """For actions reserved to users.  Nothing else about the request is checked."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         raise ApiStepUpRequired
 
 
 class KeyMayRetire(HasPermission):
-    """For deletes.  A key may at most retire memories, and only where the tenant's policy says so; nothing else about
-    the request is looked at before that, so that the refusal tells nothing."""
+    """For deletes.  A key may at most soft-delete memories, and only if the tenant's policy allows it.  The policy is
+    checked first, so that the refusal reveals nothing."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        if getattr(request.auth, "key_deletes", "") != "retire":  # a person has none: they delete in the browser
+        if getattr(request.auth, "key_deletes", "") != "retire":  # users have none: they delete in the browser
             raise ApiStepUpRequired
         return super().has_permission(request, view)

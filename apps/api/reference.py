@@ -1,4 +1,4 @@
-"""GET /openapi.json and GET /docs: what the API offers, for programs and for people."""
+"""GET /openapi.json and GET /docs: the API reference, for programs and for people."""
 
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,13 +13,13 @@ from rest_framework.response import Response
 from apps.api.permissions import OPEN
 from apps.api.views import OpenView
 
-# The stylesheet of the page draws its arrows with data: images; everything else comes from this server.
+# The page's stylesheet uses data: images for arrows; everything else comes from this server.
 CSP = {"img-src": ["'self'", "data:"]}
 
 
 @lru_cache(maxsize=1)
 def schema() -> dict[str, Any]:
-    """The OpenAPI document.  Routes do not change while a process runs, so it is made once."""
+    """The OpenAPI document.  Routes do not change while a process runs, so it is generated once."""
     document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document
 

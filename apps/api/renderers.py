@@ -1,4 +1,4 @@
-"""Writing JSON."""
+"""JSON rendering."""
 
 from collections.abc import Mapping
 from typing import Any

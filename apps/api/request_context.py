@@ -1,15 +1,15 @@
-"""What is known about one HTTP request, kept beside it for the log line and the answers."""
+"""Facts about one HTTP request, stored in it for the log line and the responses."""
 
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-_KEY = "memsync.facts"  # a client cannot set it: what clients send begins with HTTP_
+_KEY = "memsync.facts"  # clients cannot set it: their keys begin with HTTP_
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestContext:
-    """Ids and labels only.  tenant and environment are filled in when the credential has been read."""
+    """Ids and labels only.  tenant and environment are set once the credential is authenticated."""
 
     request_id: str
     trace_id: str
@@ -22,6 +22,6 @@ def keep(request: HttpRequest, facts: RequestContext) -> None:
 
 
 def request_context(request: HttpRequest) -> RequestContext:
-    """The facts of a request that went through RequestIdMiddleware; blank ones for a request made by hand."""
+    """The context set by RequestIdMiddleware; a blank one for a request that did not pass it."""
     facts = request.META.get(_KEY)
     return facts if isinstance(facts, RequestContext) else RequestContext(request_id="", trace_id="")

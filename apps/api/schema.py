@@ -1,6 +1,6 @@
-"""What drf-spectacular cannot see by itself: the credential, the headers, the rules of the fields, every refusal.
+"""OpenAPI details that drf-spectacular cannot derive: credentials, headers, field rules, and error responses.
 
-tests/api/test_schema_fuzz.py holds the server to what is published here.
+tests/api/test_schema_fuzz.py checks the server against the published document.
 """
 
 from typing import Any, Final
@@ -27,7 +27,7 @@ HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
         "The project; by default, and if empty, the key's project, else the tenant's default project.",
     ),
 }
-# Of every answer; the limits only where one is in force.
+# Headers of every response; the limits only if a rate limit is in force.
 ANSWER_HEADERS: Final[dict[str, dict[str, Any]]] = {
     "X-Request-ID": {
         "description": "The request ID: yours, or a new one.  It is in every log line.",
@@ -100,19 +100,19 @@ class ApiSchema(AutoSchema):
         ]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
-        """A key, an access token or either, as the view's permission is one of programs, of people or of both."""
+        """An API key, an access token or either, depending on whether the permission is for programs, users or both."""
         needed = self.view.permissions[self.method]  # type: ignore[attr-defined]  # only ApiViews have this schema
         of_people = self.view.people.get(self.method, needed)  # type: ignore[attr-defined]
         found = {"ApiKey": needed in PERMISSIONS, "Bearer": of_people == PERSON or of_people in GRANTED}
         return [{name: []} for name, is_taken in found.items() if is_taken]
 
     def get_summary(self) -> str | None:
-        """The first line of what the handler says of itself."""
+        """The first line of the handler's docstring."""
         first: str = (self.get_description() or "").partition("\n")[0]
         return first or None
 
     def _get_request_body(self, direction: Any = "request") -> Any:
-        """Of a DELETE as of a POST: forgetting carries a body, which drf-spectacular would leave out."""
+        """Treats DELETE like POST: drf-spectacular would omit the body that forgetting has."""
         method = self.method
         self.method = "POST" if method == "DELETE" else method
         try:
@@ -137,7 +137,7 @@ class ApiSchema(AutoSchema):
             statuses.update(WITH_KEY)
         if has_body:
             statuses.update(WITH_BODY)
-        # A GET that asks for a step-up makes something, as a link that works once.
+        # A GET that requires a step-up creates something, such as a single-use link.
         if self.method != "GET" or self.method in self.view.fresh:  # type: ignore[attr-defined]  # as above
             statuses.update(CHANGING)
         if "{" in self.path:
@@ -152,7 +152,7 @@ class ApiSchema(AutoSchema):
         return parameters
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
-        """As REST framework's fields say it, and then what ours know beyond that."""
+        """The schema of REST framework's field, plus the rules of our own fields."""
         schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
         if schema is None:
             return None
@@ -184,7 +184,7 @@ class ApiSchema(AutoSchema):
 
 
 def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
-    """What holds of the object as a whole."""
+    """Rules of the object as a whole."""
     rules: dict[str, Any] = {"additionalProperties": False}
     if body.passed_over:
         rules["properties"] = properties | {
@@ -198,19 +198,19 @@ def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:
-    """That a property is there and is not null, which is the same as absent."""
+    """That a property is present and not null (null means absent)."""
     return {"required": [name], "properties": {name: _typed(properties[name]), **body.where_given.get(name, {})}}
 
 
 def _alone(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:
-    """That it is given, and none of the others of its kind."""
+    """That it is present, and none of the other properties of ``one_of``."""
     given = _given(name, properties, body)
     given["properties"] |= {other: {"not": _typed(properties[other])} for other in body.one_of if other != name}
     return given
 
 
 def _typed(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": schema.get("type", "object")}  # without one it is a reference to another body
+    return {"type": schema.get("type", "object")}  # without a type it references another body
 
 
 def _header(name: str) -> dict[str, str]:
@@ -222,7 +222,7 @@ def _refusal(status: int) -> str:
 
 
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of drf-spectacular: the answers that all operations share, each written once."""
+    """Postprocessing hook of drf-spectacular: add the error responses shared by all operations, each defined once."""
     kinds = {status: kind for kind, status in reversed(list(STATUSES.items()))}
     result["components"]["headers"] = ANSWER_HEADERS
     result["components"]["securitySchemes"] = SCHEMES

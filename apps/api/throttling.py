@@ -16,11 +16,11 @@ from apps.projects.scope import Scope
 if TYPE_CHECKING:  # that module reads the settings, which name this one
     from rest_framework.views import APIView
 
-VERDICT: Final = "memsync.rate"  # where ApiView finds what to say in the headers
+VERDICT: Final = "memsync.rate"  # where ApiView reads the values of the headers
 
 
 class RateLimit(BaseThrottle):
-    """The windows of the deployment's tier: for each key or person, or for each address on routes that take no key."""
+    """The windows of the deployment's tier: per key or user, or per address on routes without a credential."""
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         tier = limits.TIERS[settings.RATE_LIMIT_TIER]
@@ -41,7 +41,7 @@ class RateLimit(BaseThrottle):
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """X-RateLimit-* of the tightest window; nothing where no limit is in force."""
+    """X-RateLimit-* headers of the tightest window; empty if no limit is in force."""
     verdict = request.META.get(VERDICT)
     if not isinstance(verdict, limits.RateVerdict):
         return {}
@@ -55,7 +55,7 @@ def headers_of(request: Request) -> dict[str, str]:
 def refuse_guessing(request: Request) -> None:
     """Count a failed credential; raises LimitReached past 20 a minute from one address.
 
-    Only failures are counted and only failures refused: a good key works from an address that others misuse.
+    Only failures are counted and refused: a valid key works even from an address that others misuse.
     """
     verdict = limits.take(f"failed:{address_of(request)}", limits.FAILED_ATTEMPTS, now=timezone.now())
     if not verdict.is_allowed:

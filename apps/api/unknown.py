@@ -1,4 +1,4 @@
-"""Names that nobody knows: of fields of a body, and of parameters of a query string."""
+"""Error messages for unknown names of body fields and query parameters."""
 
 import difflib
 import re
@@ -7,15 +7,16 @@ from typing import Final
 
 from rest_framework.exceptions import ErrorDetail
 
-NAMED_AT_MOST: Final = 10  # of one object; ten are enough to see what is wrong
-NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}", re.ASCII)  # what is repeated; all else could be anything
-LISTED_AT_MOST: Final = 12  # of the known ones, where none is near
+NAMED_AT_MOST: Final = 10  # names reported per object
+NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}", re.ASCII)  # names that may be echoed; anything else could be content
+LISTED_AT_MOST: Final = 12  # known names listed, if none is similar
 
 
 def unknown_names(unknown: Sequence[str], known: Collection[str], *, kind: str) -> dict[str, ErrorDetail]:
-    """What is said of the first of these, by their names.  kind: ``field``, ``filter`` or ``parameter``.
+    """Errors for the first unknown names, by name.  kind: ``field``, ``filter`` or ``parameter``.
 
-    A name is repeated where it could be one, and else counted: an answer quotes no user content.
+    A name is echoed only if it looks like one; otherwise its length is given, because responses never quote user
+    content.
     """
     found: dict[str, ErrorDetail] = {}
     for name in unknown[:NAMED_AT_MOST]:

@@ -1,4 +1,4 @@
-"""The base of every API view: who asks, whose data, which fields."""
+"""The base classes of every API view: caller, end user, project, and input."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -91,22 +91,23 @@ class ApiView(APIView):
     """
 
     permissions: ClassVar[Mapping[str, str]] = {}
-    # Where people need something else than keys do.
+    # Permissions of users, where they differ from those of keys.
     people: ClassVar[Mapping[str, str]] = {}
-    # Methods that a person may use only within minutes of showing who they are: what reveals, and what destroys.
+    # Methods for which a user must have confirmed their identity minutes ago: they reveal or destroy.
     fresh: ClassVar[frozenset[str]] = frozenset()
-    # Of these, what deletes data or takes away permissions: never with a password alone.
+    # Those of them that delete data or remove permissions: a password alone is never sufficient.
     destroys: ClassVar[frozenset[str]] = frozenset()
-    # Those that say whose data is meant, besides the credential.
+    # Headers that identify the data, besides the credential.
     headers_read: ClassVar[Collection[str]] = ("X-End-User-ID", "X-Project-ID")
-    # Methods that change nothing a project has, besides those whose permission ends in ":read".
+    # Methods that change nothing in a project, besides those whose permission ends in ":read".
     reads: ClassVar[frozenset[str]] = frozenset({"GET"})
-    # What a method counts for the tenant's quota, adds or retrievals, and what a silent quota answers in its place.
+    # The meter of the tenant's quota that a method counts for (adds or retrievals), and its response over a silent
+    # quota.
     meters: ClassVar[Mapping[str, str]] = {}
-    # None: refuse as a strict one does.
+    # None: refuse, as over a strict quota.
     silent_answer: ClassVar[Mapping[str, Any] | None] = {"status": "ok"}
     silent_status: ClassVar[int] = 200
-    # Of JSON, where that is less than MAX_BODY_BYTES.
+    # Limit for JSON bodies, if lower than MAX_BODY_BYTES.
     max_body_bytes: ClassVar[int | None] = None
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
@@ -136,7 +137,7 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.permission_for(request.method)
-        # WSGI shows such a body as an empty one, and what was sent would be lost without a word.
+        # WSGI presents such a body as empty, so that its content would be lost silently.
         if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
             raise LengthRequired
         retried(super().initial)(request, *args, **kwargs)
@@ -164,12 +165,12 @@ class ApiView(APIView):
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         final = super().finalize_response(request, response, *args, **kwargs)
         metering.settle(request, final)
-        final.headers.setdefault("Cache-Control", "no-store")  # what is opened for one caller is nobody else's to keep
+        final.headers.setdefault("Cache-Control", "no-store")  # decrypted for one caller: no cache may store it
         for name, value in throttling.headers_of(request).items():
             final[name] = value
         return final
 
-    # --- what handlers ask ------------------------------------------------------------------------------------------
+    # --- for handlers -------------------------------------------------------------------------------------------------
 
     def read(self, kind: type[Input]) -> Any:
         """The body's fields, checked.  Raises what becomes a 422 that names each field at fault."""
@@ -306,11 +307,11 @@ class OpenView(ApiView):
     """For anybody, without a credential; its table says OPEN."""
 
     authentication_classes = ()
-    max_body_bytes = 64 * 1024  # a longer one would be read by a thread as slowly as a stranger likes to send it
+    max_body_bytes = 64 * 1024  # an anonymous client could send a longer body slowly to occupy a thread
 
 
 def _header_text(value: str) -> str:
-    """WSGI hands headers over as Latin-1; an id sent as UTF-8 is the same id as in a body."""
+    """Decode a header as UTF-8: WSGI decodes headers as Latin-1, and ids must be the same in headers and bodies."""
     try:
         return value.encode("latin-1").decode()
     except UnicodeError:
@@ -325,5 +326,5 @@ def _project_id(value: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _default_project(tenant: TenantRef) -> int:
-    """A tenant's default project never changes, so it is looked up once in a process."""
+    """The tenant's default project id, cached, because it never changes."""
     return default_project(Scope(tenant=tenant, environment=Environment.PRODUCTION, principal=SYSTEM)).pk

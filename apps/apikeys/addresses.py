@@ -1,4 +1,4 @@
-"""Callers' addresses as names for counters: a keyed hash, because addresses are personal data."""
+"""Counter names for callers' addresses: a keyed hash, because addresses are personal data."""
 
 import ipaddress
 
@@ -6,7 +6,7 @@ from django.utils.crypto import salted_hmac
 
 
 def address_key(address: str) -> str:
-    """32 characters; one for all of an IPv6 /64, since a caller has all of that."""
+    """32 characters; the same for a whole IPv6 /64, because one caller controls all of it."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

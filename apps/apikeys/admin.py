@@ -1,7 +1,7 @@
-"""API keys: made ready and revoked here.
+"""API keys in the admin: create and revoke them.
 
-An operator is not shown a key that reads content: it becomes a link, which an owner of the tenant opens in the console
-(``apps.apikeys.offers``).
+An operator is not shown a key that can read content: the admin creates a link instead, which an owner of the tenant
+opens in the console (``apps.apikeys.offers``).
 """
 
 from datetime import timedelta
@@ -247,7 +247,7 @@ class ApiKeyAdmin(OperatorAdmin):
         return self.secret_page(request, made.text, title=title, facts=facts, back=self.row_url(key.pk))
 
     def _link(self, request: HttpRequest, offer: KeyOffer, tenant: Tenant) -> Answer:
-        """Not a secret: it opens to owners of the tenant, once they have stepped up."""
+        """The link is not a secret: only owners of the tenant can open it, after a step-up."""
         url = request.build_absolute_uri(reverse("web_key_offer", args=[tenant.name, offer.pk]))
         facts = {
             "For": f"owners of {tenant.name}; it is also listed with their API keys",

@@ -1,4 +1,4 @@
-"""How often a caller may ask: sliding windows, counted in the database so that every process sees the same count."""
+"""Rate limits: sliding windows, counted in the database so that every process sees the same count."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ class RateCeiling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateVerdict:
-    """May this request pass, and how the tightest window stands after it.  retry_after_seconds: 0 when it may."""
+    """Whether this request may pass, and the state of the tightest window after it.  retry_after_seconds: 0 if it
+    may."""
 
     is_allowed: bool
     limit: int
@@ -45,18 +46,18 @@ TIERS: Final[Mapping[str, tuple[RateCeiling, ...]]] = {
 }
 WITHOUT_KEY: Final = _windows(5, 60, 600)
 FAILED_ATTEMPTS: Final = (RateCeiling(60, 20),)
-TOLD: Final = (RateCeiling(60, 1),)  # that a key is refused
+TOLD: Final = (RateCeiling(60, 1),)  # audit rows about a rate-limited key
 
 
 def take(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> RateVerdict:
-    """Count this request in every window, if all of them have room; otherwise in none.
+    """Count this request in every window if all of them have room; otherwise in none.
 
     caller: at most 64 characters.  windows: at least one.
 
-    A window slides by the usual approximation: the previous fixed window counts for as much of it as still overlaps.
-    All windows are counted and judged by one statement, whose row locks make callers queue up: of n requests at once,
-    never more pass than there is room for.  What a refused request took is given back, so that a client that keeps
-    knocking is let in as soon as one that waited.
+    A window slides by the usual approximation: the previous fixed window counts in proportion to its remaining overlap.
+    One statement counts and checks all windows, and its row locks serialize callers: of n concurrent requests, never
+    more pass than there is room for.  A refused request is not counted, so that a client that keeps retrying is
+    admitted as soon as one that waited.
     """
     at = now.timestamp()
     standings = _count(caller, windows, at)
@@ -80,19 +81,19 @@ def take(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> RateV
 
 
 def give_back(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> None:
-    """As if what was taken at this time had not been."""
+    """Undo a ``take`` made at this time."""
     _give_back(caller, windows, now.timestamp())
 
 
 def forget(*, now: datetime) -> int:
-    """Delete windows that no request looks at any more, of callers that stayed away; how many rows there were."""
+    """Delete windows that can no longer affect a request; returns the number of rows."""
     with connection.cursor() as cursor:
         cursor.execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
         return int(cursor.rowcount)
 
 
 def note_refused(scope: Scope, *, now: datetime) -> None:
-    """Say in the trail that a key asked too often; once a minute, however often it goes on."""
+    """Record in the audit trail that a key was rate-limited, at most once a minute."""
     if take(f"told:{scope.principal.id}", TOLD, now=now).is_allowed:
         with tenant_transaction(scope):
             who = scope.principal.label
@@ -101,12 +102,12 @@ def note_refused(scope: Scope, *, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """One window: how many in this fixed window (this request included), and in the one before."""
+    """One window: count in the current fixed window (this request included), and in the previous one."""
 
     window: RateCeiling
     count: int
     before: int
-    elapsed: float  # the part of the fixed window that has passed, 0..1
+    elapsed: float  # elapsed part of the fixed window, 0..1
 
     @classmethod
     def of(cls, window: RateCeiling, count: int, before: int, at: float) -> Self:
@@ -114,7 +115,7 @@ class _Standing:
 
     @property
     def room(self) -> float:
-        """How many more could pass now; negative when this one may not."""
+        """How many more requests could pass now; negative if this one may not."""
         return self.window.ceiling - self.count - self.before * (1 - self.elapsed)
 
     @property
@@ -123,18 +124,18 @@ class _Standing:
 
     @property
     def wait_seconds(self) -> float:
-        """How long until this request would have room, if no other request comes; 0 when it has."""
+        """Time until this request would have room, if no other request comes; 0 if it has room."""
         if self.room >= 0:
             return 0.0
         spare = self.window.ceiling - self.count
-        if spare >= 0:  # the previous window is in the way, and slides out
+        if spare >= 0:  # the previous window still counts, and slides out
             return self.window.seconds * ((1 - spare / self.before) - self.elapsed)
-        counted = self.count - 1  # this request is given back; the others slide out of the next window
+        counted = self.count - 1  # this request is not counted; the others slide out of the next window
         return self.seconds_left + self.window.seconds * max(0.0, 1 - (self.window.ceiling - 1) / counted)
 
 
 def _count(caller: str, windows: Sequence[RateCeiling], at: float) -> list[_Standing]:
-    """One statement.  Rows are locked in order of length, so that two callers cannot wait for each other."""
+    """A single statement.  Rows are locked in order of window length, so that two callers cannot deadlock."""
     ordered = sorted(windows, key=lambda window: window.seconds)
     with connection.cursor() as cursor:
         cursor.execute(

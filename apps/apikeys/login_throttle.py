@@ -1,9 +1,9 @@
-"""How often passwords and codes may be tried, by all processes together, and what the audit trail keeps of it.
+"""Rate limits for passwords and codes, shared by all processes, and their audit rows.
 
-Failures are counted, not attempts, and mostly by where they come from: guesses at an owner's name from elsewhere
-must not keep the owner out.  A guess is counted for its address, and for the name at that address.  Guesses at one name
-from many addresses slow down a person at an address of their own, to one attempt a minute or two, and stop
-no one.  A browser in which the account has signed in before is counted by itself (``apps.accounts.devices``).
+Failures are counted, not attempts, and mostly per source: guesses at an owner's name from elsewhere must not lock the
+owner out.  A guess is counted for its address, and for the name at that address.  Guesses at one name from many
+addresses slow the owner at another address down to one attempt every minute or two, and lock no one out.  A browser in
+which the account has signed in before has its own counter (``apps.accounts.devices``).
 """
 
 import math
@@ -24,10 +24,10 @@ from apps.core.errors import LimitReached
 
 PER_ADDRESS: Final = (RateCeiling(60, 20),)
 PER_NAME_AND_ADDRESS: Final = (RateCeiling(60, 10), RateCeiling(3600, 60))
-PER_NAME: Final = (RateCeiling(60, 20), RateCeiling(3600, 120))  # beyond that, SLOWLY
-SLOWLY: Final = (RateCeiling(60, 1),)  # of a name from one address
+PER_NAME: Final = (RateCeiling(60, 20), RateCeiling(3600, 120))  # beyond this, SLOWLY applies
+SLOWLY: Final = (RateCeiling(60, 1),)  # for one name from one address
 PER_DEVICE: Final = (RateCeiling(60, 10), RateCeiling(3600, 60))
-# Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
+# Six digits, three valid codes at any time: at this rate, a year of guessing succeeds for one in a few hundred users.
 CODES: Final = (RateCeiling(60, 5), RateCeiling(3600, 20))
 SIGN_UPS: Final = (RateCeiling(60, 5), RateCeiling(3600, 20))
 REFUSALS_NOTED: Final = (RateCeiling(60, 1),)
@@ -43,14 +43,17 @@ class TooManyAttempts(LimitReached):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One that may be made, and is counted as a failure until it is ``forgiven``."""
+    """A permitted attempt, counted as a failure until it is ``forgiven``."""
 
     counted: Sequence[Counter]
     at: datetime
 
 
 def count_password(address: str, named: str, *, device: str | None = None, now: datetime) -> Attempt:
-    """named: what was typed for a name; a passkey names no one.  device: of the account, where it is known there.
+    """Count an attempt to sign in.
+
+    named: the name that was entered; empty for a passkey.  device: id of the browser, if the account has signed in
+    there.
 
     Raises TooManyAttempts, and then counts nothing.
     """
@@ -73,19 +76,19 @@ def count_password(address: str, named: str, *, device: str | None = None, now: 
 
 
 def forgive(attempt: Attempt) -> None:
-    """It was right."""
+    """Remove the attempt from the counters, because it succeeded."""
     for counter, windows in attempt.counted:
         limits.give_back(counter, windows, now=attempt.at)
 
 
 def count_sign_up(address: str, *, now: datetime) -> None:
-    """Of new people and their tenants, which cost more than a password.  Raises TooManyAttempts."""
+    """Count a sign-up; its limit is lower, because creating a user and tenant is expensive.  Raises TooManyAttempts."""
     _count([(f"sign-up from {address_key(address)}", SIGN_UPS)], now=now)
 
 
 def count_code(person_id: int, *, device: str | None = None, now: datetime) -> None:
-    """That another code of this person is tried.  device: as of ``count_password``: a person who has the password and
-    guesses codes elsewhere does not keep its owner out.
+    """Count an attempt with a second-factor code.  device: as in ``count_password``; an attacker who has the password
+    and guesses codes elsewhere does not lock the owner out.
 
     Raises TooManyAttempts.
     """
@@ -94,18 +97,19 @@ def count_code(person_id: int, *, device: str | None = None, now: datetime) -> N
 
 
 def is_first_use(person_id: int, code: str, *, now: datetime) -> bool:
-    """Whether this code of an authenticator was not shown before, by any process; it has been from now on."""
+    """Whether no process has seen this authenticator code before; marks it as used."""
     return take(f"code {_digest(f'{person_id} {code}')}", ONCE, now=now).is_allowed
 
 
 def note_refused_token(*, now: datetime) -> None:
-    """One row a minute: guessing must not fill the trail."""
+    """Record a refused token, at most once a minute: guessing must not fill the audit trail."""
     if take("refused bearer", REFUSALS_NOTED, now=now).is_allowed:
         note(None, AuditAction.SESSION_REFUSED, reason="bearer", now=now)
 
 
 def note(person_id: int | None, action: AuditAction, *, reason: str = "", now: datetime) -> None:
-    """In the trail of no tenant.  person_id None: refused, and what was typed may be a password in the wrong box."""
+    """Record in the audit trail, without a tenant.  person_id: None if refused; the entered name is not recorded,
+    because it may be a password typed into the wrong field."""
     actor = f"account:{person_id}" if person_id else "anonymous"
     outcome = "ok" if person_id else "denied"
     target = actor if person_id else "account"
@@ -114,7 +118,7 @@ def note(person_id: int | None, action: AuditAction, *, reason: str = "", now: d
 
 
 def _count(counters: Sequence[Counter], *, now: datetime) -> Attempt:
-    """In all of these, or in none.  Raises TooManyAttempts."""
+    """Count in all of these counters, or in none.  Raises TooManyAttempts."""
     taken: list[Counter] = []
     for counter, windows in counters:
         verdict = take(counter, windows, now=now)
@@ -126,5 +130,5 @@ def _count(counters: Sequence[Counter], *, now: datetime) -> Attempt:
 
 
 def _digest(text: str) -> str:
-    """What a user typed, which may be a password in the wrong box, is no name for a counter."""
+    """Counters are named by a digest, because users may type a password into the wrong field."""
     return salted_hmac("memsync.attempts", text, algorithm="sha256").hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""API keys: who an application is, in which environment, and what it may do."""
+"""API keys: the identity of an application, its environment, and its permissions."""
 
 from typing import ClassVar
 
@@ -11,7 +11,8 @@ from apps.projects.scope import Environment
 
 
 class ApiKey(BoundModel, ScopedModel):
-    """One environment, a set of scopes, perhaps one project.  The secret itself is shown once and never stored."""
+    """Credentials for one environment, a set of scopes, and optionally one project.  The secret is shown once, never
+    stored."""
 
     bound_as: ClassVar = "api_key"
     bound_fields: ClassVar = (
@@ -45,13 +46,13 @@ class ApiKey(BoundModel, ScopedModel):
 
     @property
     def prefix(self) -> str:
-        """What may be shown: enough to recognise a key, nothing to use it."""
+        """The public part: enough to recognise a key, useless for authentication."""
         label = {"production": "live", "staging": "test", "development": "dev"}[self.environment]
         return f"ms_{label}_{self.kid}"
 
 
 class TenantQuota(ScopedModel):
-    """What a tenant may do in a month.  Without a row: anything."""
+    """A tenant's monthly quota.  Without a row there is no limit."""
 
     mode = models.CharField(max_length=8, default="off")
     adds = models.BigIntegerField(null=True)
@@ -70,7 +71,7 @@ class TenantQuota(ScopedModel):
 
 
 class QuotaUse(ScopedModel):
-    """How much of a quota was used in a month."""
+    """A tenant's usage of a quota in one month."""
 
     month = models.CharField(max_length=7)
     meter = models.CharField(max_length=16)
@@ -86,7 +87,7 @@ class QuotaUse(ScopedModel):
 
 
 class RateWindow(models.Model):
-    """How often a caller has asked in a window of time.  Unlogged in the database: losing it costs one window."""
+    """Number of a caller's requests in a time window.  An unlogged table: losing it costs one window."""
 
     id = models.BigAutoField(primary_key=True)
     caller = models.CharField(max_length=64)
@@ -102,10 +103,10 @@ class RateWindow(models.Model):
 
 
 class KeyOffer(ScopedModel):
-    """A key that an operator made ready and an owner of the tenant makes, and is the only one to see.
+    """A key that an operator offers and an owner of the tenant creates; only the owner sees its text.
 
-    old_key_id: of the key that it takes the place of, with ``grace_hours``; what else it says is then that key's.
-    offered_by, decided_by: accounts.  key_id: of the key that was made.
+    old_key_id: of the key that it replaces, with ``grace_hours``; the other values are then copied from that key.
+    offered_by, decided_by: accounts.  key_id: of the created key.
     """
 
     name = models.CharField(max_length=128)

@@ -1,8 +1,8 @@
-"""Keys that operators make ready for a tenant.
+"""Keys that operators offer to a tenant.
 
-An operator sees no memory, and so is shown no key that reads any.  Where the tenant has an owner, what an operator asks
-for becomes an offer: an owner opens it in the console, looks at what the key may do, and makes it; its text is shown to
-them.  Where the tenant has no owner there is no one to ask: an operator is shown keys that read no content.
+An operator may not see memories, and so is not shown a key that can read them.  If the tenant has an owner, an
+operator's request becomes an offer: an owner opens it in the console, reviews the key's permissions, and creates it;
+only the owner sees its text.  If the tenant has no owner, an operator is shown keys that cannot read content.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def hand_out(
     days: int,
     now: datetime,
 ) -> Issued | KeyOffer:
-    """The key itself, where the tenant has no owner and the key reads no content; else an offer to its owners.
+    """The key itself, if the tenant has no owner and the key cannot read content; else an offer to the owners.
 
     scope: of an operator.  Raises OwnerSees, and what ``issue`` raises.
     """
@@ -80,7 +80,7 @@ def hand_out(
 
 
 def hand_out_rotated(scope: Scope, key_id: int, *, grace: timedelta, now: datetime) -> Issued | KeyOffer:
-    """As ``hand_out``, for the key that takes another's place.  Raises OwnerSees, and what ``rotate`` raises."""
+    """Like ``hand_out``, for a key that replaces another.  Raises OwnerSees, and what ``rotate`` raises."""
     with tenant_transaction(scope):
         old = usable_key(scope, key_id, now=now)
         if not has_owner(scope.tenant_id):
@@ -99,7 +99,7 @@ def hand_out_rotated(scope: Scope, key_id: int, *, grace: timedelta, now: dateti
 
 
 def list_offers(scope: Scope, *, now: datetime) -> list[KeyOffer]:
-    """Those that wait for an owner, newest first."""
+    """Pending offers, newest first."""
     with tenant_transaction(scope):
         return list(_waiting(scope, now=now).select_related("project").order_by("-pk"))
 
@@ -116,8 +116,8 @@ def get_offer(scope: Scope, offer_id: int, *, now: datetime) -> KeyOffer:
 
 
 def accept(scope: Scope, offer_id: int, *, now: datetime) -> Issued:
-    """The key, made by an owner, once.  scope: theirs.  Raises OfferNotFound, OfferOver, and what ``issue`` or
-    ``rotate`` raises, which leaves the offer as it was."""
+    """Create the offered key, once.  scope: of an owner.  Raises OfferNotFound, OfferOver, and what ``issue`` or
+    ``rotate`` raises; the offer then stays pending."""
     with tenant_transaction(scope):
         offer = _decide(scope, offer_id, "accepted_at", now=now)
         if offer.old_key_id is not None:
@@ -162,7 +162,7 @@ def _offer(scope: Scope, offer: KeyOffer, *, now: datetime) -> KeyOffer:
 
 
 def _decide(scope: Scope, offer_id: int, how: str, *, now: datetime) -> KeyOffer:
-    """In one statement, so that of two who decide at once one is refused."""
+    """A single UPDATE, so that of two concurrent decisions one is refused."""
     taken = _waiting(scope, now=now).filter(pk=offer_id).update(**{how: now}, decided_by=scope.principal.id)
     offer = KeyOffer.objects.within(scope).filter(pk=offer_id).first()
     if offer is None:

@@ -1,7 +1,7 @@
-"""Opening a tenant that can be used: its row, its encryption keys, its default project and its first API keys.
+"""Provisioning of a tenant: its row, its encryption keys, its default project and its first API keys.
 
-It stands here because this is the lowest app that sees all four: tenants and projects lie below the encryption keys,
-and those below API keys.  Spaces are not made here: each is made, with its salt, when its owner's first memory arrives.
+This is the lowest app that may import all four.  Spaces are not created here: each is created, with its salt, when its
+owner's first memory arrives.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ FIRST_KEY: Final = "first key"
 
 @dataclass(frozen=True, slots=True)
 class OpenedTenant:
-    """A tenant ready for use.  keys: the text of one key per environment, shown now and never again."""
+    """A tenant ready for use.  keys: the text of one key per environment, returned once."""
 
     tenant: Tenant
     project: Project
@@ -66,9 +66,9 @@ def provision_tenant(
     with_keys: bool = True,
     now: datetime,
 ) -> OpenedTenant:
-    """Everything or nothing, save that encryption keys of a tenant that failed stay behind in their own database.
+    """All or nothing, except that encryption keys of a failed tenant stay in their own database.
 
-    with_keys: API keys as well, for the person who is shown them now.
+    with_keys: also create API keys, for a user who is shown them now.
 
     Raises TenantNameRefused, TenantExists or KeysUnavailable.
     """
@@ -82,7 +82,7 @@ def provision_tenant(
 
 
 def issue_for_each_environment(scope: Scope, *, name: str, now: datetime) -> dict[Environment, str]:
-    """The texts of three new keys with the default scopes."""
+    """Texts of three new keys with the default scopes."""
     return {
         environment: issue(scope, name=name, environment=environment, now=now).text
         for environment in (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
@@ -90,12 +90,12 @@ def issue_for_each_environment(scope: Scope, *, name: str, now: datetime) -> dic
 
 
 def sign_up(email: str, password: str, *, organization: str, full_name: str = "", now: datetime) -> str:
-    """A person, an organization and a tenant of it that can be used, whose owner they are: all or nothing.
+    """Create a user, an organization and a ready tenant that they own: all or nothing.
 
-    Returns the code with which they add their first passkey or authenticator.  Where the address is known already
-    nothing is made and nothing said, so that no one learns who is here: the code is then good for nothing.
+    Returns the code with which they add their first passkey or authenticator.  If the address is already known, nothing
+    is created and the result looks the same, so that it does not reveal existing accounts; the code is then invalid.
 
-    Raises SignUpClosed, AddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
+    Raises SignUpClosed, EmailAddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
     """
     _check_open()
     try:
@@ -116,7 +116,7 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
 
 
 def found_organization(person_id: int, name: str, *, domain: str = "", now: datetime) -> OpenedTenant:
-    """Another organization with a tenant of its own, whose owner this person is.
+    """Create another organization with its own tenant, owned by this user.
 
     Raises SignUpClosed, OrganizationNameRefused, DomainRefused or KeysUnavailable.
     """

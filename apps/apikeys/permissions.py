@@ -1,6 +1,6 @@
-"""The permissions that a key may carry.  One tuple, read by views, docs and tests.
+"""The permissions that a key may have.  One table for views, docs and tests.
 
-There is no permission for hard deletion, erasure, data keys or members: those are for people.
+There is no permission for hard deletion, erasure, encryption keys or members: only users may do these.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ PERMISSIONS: dict[str, str] = {
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",
            "state:read", "state:write", "imports:read", "imports:write", "projects:read")  # fmt: skip
-# What deletes memories, or causes their deletion, is named by the issuer of the key, or the key does not have it.
+# Permissions that delete memories, or cause it: no wildcard includes them, they must be granted by name.
 IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request"})
-# Whose answers hold nothing that anybody said, nor say who is remembered: what an operator may be shown a key with.
+# Permissions whose responses contain no content and no end user: an operator may see a key with these.
 READS_NO_CONTENT = frozenset({"projects:read", "audit:read", "retention:read", "receipts:read"})
 CROSS_PROJECT_READ = "org:cross_project_read"
-# ``memory:*`` implies what belongs to memory, so that keys made for other builds keep working; it never implies delete.
+# ``memory:*`` implies all of these, so that keys for other builds keep working; it never implies delete.
 EVERYTHING_OF_MEMORY = frozenset(name for name in PERMISSIONS if name.split(":")[0] in
                                  {"memory", "history", "state", "imports"}) - IN_NO_WILDCARD  # fmt: skip
 
 
 def expand(scopes: Sequence[str], *, is_pinned: bool) -> frozenset[str]:
-    """The permissions that these scopes give, wildcards spelled out.
+    """The permissions that these scopes grant, wildcards expanded.
 
     is_pinned: to a project.  No wildcard reaches beyond the project that the key is pinned to.
     """
@@ -57,5 +57,5 @@ def expand(scopes: Sequence[str], *, is_pinned: bool) -> frozenset[str]:
 
 
 def unknown(scopes: list[str]) -> list[str]:
-    """Those of ``scopes`` that mean nothing here."""
+    """The ones of ``scopes`` that do not exist."""
     return [scope for scope in scopes if scope not in PERMISSIONS and scope not in {"*", "memory:*"}]

@@ -1,7 +1,7 @@
-"""Quotas: how many adds and retrievals a tenant may make in a calendar month.  Off, unless one is set.
+"""Quotas: adds and retrievals of a tenant per calendar month.  Off by default.
 
-One unit is one request, whatever it carries.  Check and count are one statement, so that of n requests at once never
-more pass than there is room for; what turns out to be free is given back.
+One unit is one request, whatever its size.  A single statement checks and counts, so that of n concurrent requests
+never more pass than there is room for; free requests are subtracted afterwards.
 """
 
 import math
@@ -19,11 +19,11 @@ from apps.core.errors import Invalid
 from apps.core.scoping import InTenant, tenant_transaction
 
 METERS: Final = ("adds", "retrievals")
-THRESHOLDS: Final = (100, 80)  # of a limit, in percent: reported to those who subscribe to them
+THRESHOLDS: Final = (100, 80)  # of a limit, in percent: subscribers are notified
 MODES: Final = ("off", "strict", "silent")
 MODE_SECONDS: Final = 1.0
 
-_modes: dict[int, tuple[float, str]] = {}  # of each tenant that asked, until when, by the monotonic clock
+_modes: dict[int, tuple[float, str]] = {}  # per tenant: expiry by the monotonic clock, and mode
 
 
 class QuotaMalformed(Invalid):
@@ -32,7 +32,7 @@ class QuotaMalformed(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaState:
-    """One meter of this month.  limit: None for none."""
+    """One meter in this month.  limit: None for unlimited."""
 
     meter: str
     used: int
@@ -42,8 +42,8 @@ class QuotaState:
 def set_quota(
     tenant: InTenant, *, actor: str, mode: str, adds: int | None = None, retrievals: int | None = None, now: datetime
 ) -> None:
-    """mode: ``off`` counts and refuses nothing; ``strict`` refuses; ``silent`` answers as if it had been done.  Raises
-    QuotaMalformed."""
+    """mode: ``off`` neither counts nor refuses; ``strict`` refuses; ``silent`` responds as if the request had been
+    executed.  Raises QuotaMalformed."""
     if mode not in MODES or any(limit is not None and limit < 0 for limit in (adds, retrievals)):
         raise QuotaMalformed
     with tenant_transaction(tenant):
@@ -57,7 +57,7 @@ def set_quota(
 
 
 def quota_mode(scope: InTenant) -> str:
-    """As it was at most MODE_SECONDS ago: every metered request asks, and hardly ever does it change."""
+    """The mode, cached for MODE_SECONDS: every metered request reads it, and it hardly ever changes."""
     until, mode = _modes.get(scope.tenant_id, (0.0, ""))
     if until <= time.monotonic():
         with tenant_transaction(scope):
@@ -67,7 +67,8 @@ def quota_mode(scope: InTenant) -> str:
 
 
 def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
-    """Count one unit if there is room for it; whether there was.  That a threshold is reached goes into the trail."""
+    """Count one unit if there is room; returns whether there was.  Reaching a threshold is recorded in the audit
+    trail."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -89,7 +90,7 @@ def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
 
 
 def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
-    """What was counted for a request that failed or turned out to be free."""
+    """Subtract the unit of a request that failed or was free."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             "update apikeys_quotause set used = greatest(0, used - 1) "
@@ -99,7 +100,7 @@ def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
 
 
 def standings(scope: InTenant, *, now: datetime) -> list[QuotaState]:
-    """Every meter of this month."""
+    """All meters of this month."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         quota = TenantQuota.objects.within(scope).first()
         cursor.execute(
@@ -118,7 +119,7 @@ def month_of(now: datetime) -> str:
 
 
 def _threshold(used: int, limit: int | None) -> int | None:
-    """In percent, where this unit is the one that reaches it."""
+    """The threshold in percent that exactly this unit reaches, if any."""
     if not limit:
         return None
     return next((percent for percent in THRESHOLDS if used == math.ceil(limit * percent / 100)), None)

@@ -1,4 +1,4 @@
-"""Who is it?  From the text of a key to what it may do; and the keys of a tenant."""
+"""Authentication of API keys, and queries of a tenant's keys."""
 
 import logging
 from dataclasses import dataclass
@@ -71,9 +71,10 @@ class TenantSuspended(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authenticated:
-    """What a valid key says: whose data, in which environment, and what may be done with it.
+    """The result of a valid key: tenant, environment and permissions.
 
-    project_id: the project the key is pinned to, if any.  key_deletes: the tenant's policy, a value of ``KeyDeletes``.
+    project_id: the project that the key is pinned to, if any.  key_deletes: the tenant's policy, a value of
+    ``KeyDeletes``.
     """
 
     key_id: int
@@ -85,7 +86,7 @@ class Authenticated:
 
     @property
     def scope(self) -> Scope:
-        """Reaches no space yet: those follow from the end user whom the request names."""
+        """A scope without spaces: these follow from the end user whom the request names."""
         return Scope(
             tenant=self.tenant,
             environment=self.environment,
@@ -96,11 +97,13 @@ class Authenticated:
 
 
 def authenticate(raw: str, *, now: datetime) -> Authenticated:
-    """Raises KeyUnknown, KeyExpired, KeyRowChanged, KeyRevoked, TenantClosed, TenantSuspended; what the keyring raises
-    when it cannot be reached.
+    """The key's tenant, environment and permissions.
 
-    Asks the database every time, so that a revoked key is refused from the next request on.  Nothing is asked for a
-    text whose checksum is wrong.  Notes the use of a key, and its refusals, at most once a minute.
+    Reads the database every time, so that a revoked key is refused from the next request on; a text with a wrong
+    checksum causes no query.  Records the use of a key, and its refusals, at most once a minute.
+
+    Raises KeyUnknown, KeyExpired, KeyRowChanged, KeyRevoked, TenantClosed, TenantSuspended, and the keyring's errors if
+    it cannot be reached.
     """
     try:
         kid = tokens.parse(raw).kid
@@ -111,7 +114,7 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         refusal = _refusal(key, raw, now=now)
         if key is not None and refusal is None:
             _note_use(key, now=now)
-    # After the transaction: what is noted about a refusal must not be rolled back by it.
+    # Outside the transaction, so that the refusal does not roll back its audit row.
     if refusal is not None:
         _note_refusal(key, refusal, now=now)
         raise refusal
@@ -127,13 +130,13 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
 
 
 def list_keys(scope: Scope) -> list[ApiKey]:
-    """Every key of the tenant, in all environments, revoked and expired ones too; newest first."""
+    """Every key of the tenant in all environments, including revoked and expired ones; newest first."""
     with tenant_transaction(scope):
         return list(ApiKey.objects.within(scope).select_related("project").defer("digest").order_by("-id"))
 
 
 def get_key(scope: Scope, key_id: int) -> ApiKey:
-    """Raises KeyNotFound for one that is absent, or of another tenant."""
+    """Raises ApiKeyNotFound if it is missing or belongs to another tenant."""
     with tenant_transaction(scope):
         key = ApiKey.objects.within(scope).select_related("project").defer("digest").filter(pk=key_id).first()
     if key is None:
@@ -149,9 +152,10 @@ def state_of(key: ApiKey, *, now: datetime) -> str:
 
 
 def _find(kid: str) -> ApiKey | None:
-    """Row-level security shows the one row whose kid this transaction names: the tenant is not known before it."""
+    """Row-level security only shows the row with the kid set in this transaction, because the tenant is not known
+    yet."""
     with connection.cursor() as naming, prepared_cursor() as cursor:
-        with pipelined():  # and BEGIN with them
+        with pipelined():  # includes BEGIN
             naming.execute("select set_config('app.api_key_kid', %s, true)", [kid])
             cursor.execute(_KEY_AND_TENANT, [kid])
         found = cursor.fetchone()
@@ -163,12 +167,12 @@ def _find(kid: str) -> ApiKey | None:
 
 
 def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | None:
-    # An unknown kid costs the same digest and comparison, so that time does not show which kids exist.
+    # An unknown kid costs the same digest and comparison, so that timing does not reveal which kids exist.
     stored = bytes(key.digest) if key else _NO_DIGEST
     secret = pepper(key.pepper_version if key else None)
     if not tokens.is_same(stored, tokens.digest(secret.key, raw)) or key is None:
         return KeyUnknown()
-    # Before anything in the row is believed: a user who cannot have issued it may have written it.
+    # Before the row is trusted: someone with write access to the database may have forged it.
     if not key.is_bound() or not key.tenant.is_bound():
         return KeyRowChanged()
     if key.revoked_at:
@@ -187,7 +191,7 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
 
 
 def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) -> None:
-    """One audit row a minute for each key, and one for all unknown ones: guessing must not fill the trail."""
+    """One audit row a minute per key, and one for all unknown keys: guessing must not fill the trail."""
     known = None if type(refusal) is KeyUnknown else key
     reason = type(refusal).__name__
     logger.warning("a key was refused", extra={"error": refusal.code})

@@ -1,4 +1,4 @@
-"""Issuing, rotating and revoking API keys.  Each change leaves an audit row in its own transaction."""
+"""Issue, rotate and revoke API keys.  Each change writes an audit row in its transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class ScopesBeyondRole(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A new key and its text.  The text cannot be shown again."""
+    """A new key and its text, which cannot be shown again."""
 
     key: ApiKey
     text: str = field(repr=False)
@@ -79,8 +79,10 @@ def issue(
     expires_at: datetime | None = None,
     now: datetime,
 ) -> Issued:
-    """A key of the scope's tenant.  environment: the key's, whatever the scope's.  project_id: the row's id; the key
-    is pinned to that project and works in no other.  expires_at: by default 90 days from now, at most 365.
+    """Create a key of the scope's tenant.
+
+    environment: of the key, whatever the scope's is.  project_id: row id; the key is pinned to that project and works
+    in no other.  expires_at: by default 90 days from now, at most 365.
 
     Raises UnknownScopes, KeyNameRefused, LifetimeRefused or ProjectNotFound.
     """
@@ -96,7 +98,7 @@ def issue(
 def check_key(
     scope: Scope, *, name: str, scopes: Sequence[str], project_id: int | None, expires_at: datetime, now: datetime
 ) -> Project | None:
-    """Its project, if there can be such a key.  In the tenant's transaction.  Raises as ``issue``."""
+    """Validate a new key's values; returns its project.  Inside the tenant's transaction.  Raises as ``issue``."""
     if not 1 <= len(name.strip()) <= 128:
         raise KeyNameRefused
     _check_scopes(scopes)
@@ -111,8 +113,8 @@ def check_key(
 
 
 def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
-    """Every key that is pinned to a project which is about to go: without it, it would work in the default one.  In the
-    tenant's transaction."""
+    """Revoke every key pinned to a project that is about to be deleted: unpinned, it would work in the default project.
+    Inside the tenant's transaction."""
     for key in ApiKey.objects.within(scope).select_for_update().filter(project_id=project_id).order_by("pk"):
         was_live, was_bound, key.project = key.revoked_at is None, key.is_bound(), None
         key.revoked_at = key.revoked_at or now
@@ -122,14 +124,14 @@ def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
 
 
 def revoke_every_key(scope: Scope, *, now: datetime) -> None:
-    """Of a tenant that is erased.  In the tenant's transaction."""
+    """Revoke every key of a tenant that is being erased.  Inside the tenant's transaction."""
     for key in ApiKey.objects.within(scope).select_for_update().filter(revoked_at=None).order_by("pk"):
         was_bound, key.revoked_at = key.is_bound(), now
         _save(key, "revoked_at", binds=was_bound)
 
 
 def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
-    """These scopes, if the caller may be shown a key with them.  Raises ScopesBeyondRole."""
+    """These scopes, if the caller may create a key with them.  Raises ScopesBeyondRole."""
     beyond = expand(scopes, is_pinned=False) - set(DEFAULT) - scope.permissions
     if beyond and "api_keys:any_scope" not in scope.permissions:
         raise ScopesBeyondRole
@@ -137,10 +139,10 @@ def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
 
 
 def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: datetime) -> Issued:
-    """A new key like the old one, which stays valid for ``grace`` so that running programs can be given the new one.
+    """A new key like the old one, which stays valid for ``grace`` so that running programs can switch.
 
-    grace zero, for a key that leaked, revokes the old one immediately.  The new key has the old one's lifetime.
-    Raises KeyNotFound, KeyAlreadyRevoked, KeyAlreadyExpired or GraceRefused.
+    grace: zero, for a leaked key, revokes the old one at once.  The new key has the old one's lifetime.  Raises
+    ApiKeyNotFound, KeyAlreadyRevoked, KeyAlreadyExpired or GraceRefused.
     """
     if not timedelta(0) <= grace <= LONGEST_GRACE:
         raise GraceRefused
@@ -166,10 +168,10 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
 
 
 def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
-    """The key, locked, in the tenant's transaction.  Raises KeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired.
+    """The key, locked.  Inside the tenant's transaction.
 
-    One whose row does not say what it was issued with is not found: a key like it would be given what was written
-    there.
+    A key whose MAC does not match its row counts as missing: a new key would copy forged values.  Raises
+    ApiKeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired.
     """
     key = _locked(scope, key_id)
     if not key.is_bound():
@@ -182,7 +184,7 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
 
 
 def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
-    """Refused from the next request on.  Raises KeyNotFound or KeyAlreadyRevoked."""
+    """Revoke a key; it is refused from the next request on.  Raises ApiKeyNotFound or KeyAlreadyRevoked."""
     with tenant_transaction(scope):
         key = _locked(scope, key_id)
         if key.revoked_at:
@@ -194,7 +196,7 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
 
 
 def revoke_all(scope: Scope, key_ids: Sequence[int], *, now: datetime) -> list[tuple[int, str]]:
-    """Each of these, and its outcome: ``revoked``, ``already_revoked`` or ``not_found``; none keeps another from it."""
+    """Revoke each key independently; returns its id and outcome: ``revoked``, ``already_revoked`` or ``not_found``."""
     return [(key_id, _revoked(scope, key_id, now=now)) for key_id in key_ids]
 
 
@@ -227,7 +229,7 @@ def _make(
 ) -> Issued:
     text, kid = tokens.mint(environment)
     active = pepper()
-    (key_id,) = reserve_ids(1, sequence="apikeys_apikey_id_seq")  # first: it is bound into the row
+    (key_id,) = reserve_ids(1, sequence="apikeys_apikey_id_seq")  # first, because the MAC of the row includes it
     key = ApiKey(
         id=key_id,
         tenant_id=scope.tenant_id,
@@ -247,15 +249,14 @@ def _make(
 
 
 def _save(key: ApiKey, *fields: str, binds: bool = True) -> None:
-    """binds: whether the row said what it should before this change; binding another would make valid what was
-    written there."""
+    """binds: whether the row's MAC was valid before this change; a new MAC would make forged values valid."""
     if binds:
         key.bind()
     key.save(update_fields=[*fields, "row_mac"] if binds else fields)
 
 
 def _locked(scope: Scope, key_id: int) -> ApiKey:
-    # The row lock makes two who rotate at once take turns: the second finds what the first did.
+    # The row lock serializes concurrent rotations: the second sees the result of the first.
     rows = ApiKey.objects.within(scope).select_related("project").select_for_update(of=("self",))
     key = rows.filter(pk=key_id).first()
     if key is None:

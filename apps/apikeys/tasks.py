@@ -1,4 +1,4 @@
-"""Deleting counts of requests whose time is over."""
+"""Celery task: delete expired rate windows."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,6 @@ from apps.apikeys import limits
 
 @shared_task(name="apikeys.sweep_windows", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def sweep_windows(**_: object) -> None:
-    """Of all callers: one that comes again deletes its own, one that never does would leave them for good."""
+    """Windows of all callers: a returning caller deletes its own, but one that never returns would leave its rows for
+    ever."""
     limits.forget(now=timezone.now())

@@ -30,7 +30,7 @@ class NotAKey(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedKey:
-    """What a key says of itself, before anybody has checked it."""
+    """The parts of a key, not yet verified."""
 
     environment: Environment
     kid: str

@@ -1,10 +1,10 @@
-"""Actions in the audit trail: what a row says was done.  docs/audit.md lists them; a test compares the two."""
+"""Actions in the audit log.  docs/audit.md lists them too; a test compares the two."""
 
 from enum import StrEnum
 
 
 class AuditAction(StrEnum):
-    """``thing.verb``.  The values are on the wire, in exports of the trail and in triggers of webhooks."""
+    """``thing.verb``.  The values are part of the API, of audit log exports and of webhook triggers."""
 
     ACCOUNT_OPEN = "account.open"
     ACCOUNT_PASSWORD = "account.password"  # noqa: S105  (an action)

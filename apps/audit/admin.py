@@ -1,4 +1,4 @@
-"""The audit trail, read-only."""
+"""Read-only admin pages for the audit log."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from apps.core.admin import (
 
 
 class TenantRowsAdmin(OperatorAdmin):
-    """Rows that name their tenant by a plain id, because they outlive it."""
+    """Rows that store the tenant as a plain id, because they outlive the tenant."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         tenants = apps.get_model("tenants.Tenant")._default_manager.using(OPERATOR)
@@ -36,12 +36,12 @@ class TenantRowsAdmin(OperatorAdmin):
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(TenantRowsAdmin):
-    """The chains of all tenants.  Whether they are whole is for `memsync audit verify` to say."""
+    """The audit chains of all tenants.  `memsync audit verify` verifies them."""
 
     heading = "Audit trail"
     list_display = ("created_at", "tenant", "seq", "actor", "action", "target", "result", "reason")
     list_filter = ("outcome", "created_at", "action")
-    # Not "=actor", which compares in capitals: that took five times as long.
+    # Not "=actor", which compares in upper case and took five times as long.
     search_fields = ("actor__exact", "target__exact", "action__exact", "request_id__exact", "hash__exact")
     search_help_text = "An actor, a target, an action, a request id or a hash, in full."
     fields = ("created_at", "tenant", "actor", "action", "target", "result", "reason", "count", "asked_in", "network",

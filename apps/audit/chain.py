@@ -1,4 +1,4 @@
-"""The bytes of a row of the audit trail, and its hash.
+"""Byte format and hash of an audit log row.
 
 ::
 
@@ -8,8 +8,8 @@
             field(code_version)
     field = length of the value (4 bytes, big-endian) || value; ff ff ff ff for none
 
-Numbers are 8 bytes, big-endian and signed; times are microseconds since 1970 UTC; text is UTF-8.  The
-database computes the same as it commits a row (``audit_digest`` in the migrations); this is for checking it.
+Numbers are 8 bytes, big-endian and signed; times are microseconds since 1970 UTC; text is UTF-8.  The database computes
+the same hash when it commits a row (``audit_digest`` in the migrations); this module verifies it.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class NotAnEntry(ValueError):
-    """A record does not have the fields of a row of the trail."""
+    """A record does not have the fields of an audit log row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One row as it is stored.  Hashes in hex; seq is None only before the row's transaction has committed."""
+    """One stored row.  Hashes are in hex; seq is None only before the row's transaction commits."""
 
     id: int
     tenant_id: int | None
@@ -55,11 +55,11 @@ class Entry:
 
     @property
     def is_whole(self) -> bool:
-        """The hash is that of the row and of the hash before it."""
+        """Whether the hash matches the row and the previous hash."""
         return _digest_or_none(self) == self.hash
 
     def would_belong_at(self, other: "Entry") -> bool:
-        """This row's content has the other's hash, or its own once it is given the other's number: they were moved."""
+        """Whether this row was moved: with the other row's number, its content matches its own or the other's hash."""
         content = replace(self, seq=other.seq)
         return (
             _digest_or_none(content) == self.hash
@@ -74,7 +74,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Raises NotAnEntry."""
+        """Parse a record of ``to_json``.  Raises NotAnEntry."""
         try:
             values = {name: record[name] for name in NAMES}
             entry = cls(**values | {"created_at": datetime.fromisoformat(values["created_at"])})
@@ -88,14 +88,14 @@ NAMES: Final = tuple(field.name for field in fields(Entry))
 
 
 def digest(entry: Entry) -> str:
-    """The hash that the row should have."""
+    """Return the hash that the row should have."""
     return hashlib.sha256(b"\x00" + canonical(entry) + bytes.fromhex(entry.prev_hash)).hexdigest()
 
 
 def _digest_or_none(entry: Entry) -> str | None:
     try:
         return digest(entry)
-    except ValueError:  # what was written is no hash, where a hash should be
+    except ValueError:  # the stored previous hash is not a hash
         return None
 
 

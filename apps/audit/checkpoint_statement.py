@@ -1,14 +1,14 @@
-"""What a checkpoint says and signs.  Pure: keys, tables and files are elsewhere.
+"""Format of a checkpoint's signed statement.  Keys, tables and files are handled elsewhere.
 
-A checkpoint names where every chain stood at one moment: the root of a tree (``apps.core.merkle``) over all heads, in
-the order of their chains, so that one head can be proven without showing the others.
+A checkpoint covers the heads of all chains at one moment.  It contains the root of a Merkle tree (``apps.core.merkle``)
+over all heads, ordered by chain, so that one head can be proven without revealing the others.
 
 ::
 
     signed bytes = "memsync checkpoint 1\\n" || the statement as JSON: keys sorted, no blanks, UTF-8
     head         = chain (8 bytes, big-endian) || seq (8 bytes) || hash (32 bytes)
-    root         = of the tree whose leaves are all heads
-    moved        = of the tree whose leaves are the heads that changed since the checkpoint before; those are listed
+    root         = root of the tree over all heads
+    moved        = root of the tree over the heads that changed since the previous checkpoint; these are listed
 
 On disk and in an export a checkpoint is one line of JSON: ``{"statement", "signature", "heads"}``.
 """
@@ -32,7 +32,7 @@ class NotACheckpoint(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Head:
-    """Where a chain stood: the number and the hash, in hex, of its last row."""
+    """Head of a chain: the number and the hash (hex) of its last row."""
 
     chain: int
     seq: int
@@ -45,7 +45,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """previous: the hash of the statement before.  rows: how many all chains had together."""
+    """The signed content of a checkpoint.  previous: hash of the previous statement.  rows: total of all chains."""
 
     deployment: str
     number: int
@@ -88,7 +88,7 @@ class Signed:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Raises NotACheckpoint."""
+        """Parse a record of ``to_json``.  Raises NotACheckpoint."""
         try:
             said, kinds = record["statement"], {field.name: field.type for field in fields(Statement)}
             if said.keys() != kinds.keys() or any(type(said[name]) is not kind for name, kind in kinds.items()):
@@ -104,7 +104,7 @@ class Signed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """That a checkpoint signs one head: its place among all of them, and the hashes on the way up to their root."""
+    """Proof that a checkpoint covers one head: its index among all heads, and the sibling hashes up to the root."""
 
     statement: Statement
     signature: str
@@ -114,7 +114,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """The head is under the statement's root.  Whether that was signed is another question."""
+        """Whether the head is under the statement's root.  This does not verify the signature."""
         siblings = [bytes.fromhex(one) for one in self.path]
         root = merkle.root_of_path(self.head.leaf, self.index, self.statement.chains, siblings)
         return root is not None and root.hex() == self.statement.root
@@ -125,7 +125,7 @@ class Proof:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Raises NotACheckpoint."""
+        """Parse a record of ``to_json``.  Raises NotACheckpoint."""
         signed = Signed.from_json(record)
         try:
             (head,) = signed.heads
@@ -144,7 +144,7 @@ class Proof:
 
 
 def prove(signed: Signed, heads: Sequence[Head], chain: int) -> Proof:
-    """heads: all of them, in order."""
+    """Build the proof of one chain's head.  heads: all heads, ordered by chain."""
     index = [head.chain for head in heads].index(chain)
     path = merkle.path([head.leaf for head in heads], index)
     return Proof(
@@ -157,7 +157,7 @@ def prove(signed: Signed, heads: Sequence[Head], chain: int) -> Proof:
 
 
 def root_of(heads: Sequence[Head]) -> str:
-    """heads: in the order of their chains."""
+    """Return the root, in hex, of the tree over these heads.  heads: ordered by chain."""
     return merkle.root([head.leaf for head in heads]).hex()
 
 
@@ -170,7 +170,7 @@ def state(
     key_version: int,
     now: datetime,
 ) -> Statement:
-    """What the next checkpoint says."""
+    """Build the statement of the next checkpoint."""
     every = sorted(heads)
     return Statement(
         deployment=deployment,

@@ -1,4 +1,4 @@
-"""What happened, and what is still to be done about it."""
+"""Models of the audit log: events, heads of the chains, and signed checkpoints."""
 
 from django.db import models
 
@@ -8,11 +8,11 @@ NO_HASH = "0" * 64  # before the first row of a chain
 
 
 class AuditEvent(BaseModel):
-    """Who did what to which thing.  Plain ids, no foreign keys: the record outlives what it describes.  No content.
+    """One audit log row: who did what to which object.  No content, and no foreign keys: rows outlive their objects.
 
-    The rows of a tenant are a chain, those of no tenant another: each holds the hash of the one before it, in the bytes
-    of ``apps.audit.chain``.  The database numbers and chains them as their transaction commits, and changes none later.
-    Hashes are in hex, so that the operator, who may read no bytes, can read them.
+    The rows of each tenant form a hash chain, and so do the rows without a tenant: each row stores the hash of the
+    previous one (``apps.audit.chain``).  The database numbers and chains rows when their transaction commits, and
+    refuses later changes.  Hashes are hex text, because the operator's role may not read binary columns.
     """
 
     tenant_id = models.BigIntegerField(null=True)
@@ -53,9 +53,9 @@ class AuditEvent(BaseModel):
 
 
 class ChainHead(models.Model):
-    """The last row of each chain.  Locked by the writer that appends to it, at the very end of a transaction.
+    """The last row of each chain.  A writer locks it at the end of its transaction, to append to the chain.
 
-    Global on purpose: one signed checkpoint speaks for all chains.  Numbers and hashes only.
+    Global on purpose: one signed checkpoint covers all chains.  Numbers and hashes only.
     """
 
     chain = models.BigIntegerField(primary_key=True, help_text="The tenant; 0 for rows of none.")
@@ -85,7 +85,7 @@ class Checkpoint(models.Model):
 
 
 class CheckpointHead(models.Model):
-    """A chain that had grown since the checkpoint before, and where it stood."""
+    """The head of a chain that has grown since the previous checkpoint."""
 
     id = models.BigAutoField(primary_key=True)
     checkpoint = models.ForeignKey(Checkpoint, models.PROTECT, related_name="heads", db_index=False)
@@ -95,7 +95,7 @@ class CheckpointHead(models.Model):
 
     class Meta:
         constraints = (
-            # Two orders: all of one checkpoint, and where one chain stood last.
+            # Two indexes: all heads of one checkpoint, and the last head of one chain.
             models.UniqueConstraint(fields=("checkpoint", "chain"), name="checkpoint_head_once"),
             models.UniqueConstraint(fields=("chain", "checkpoint"), name="checkpoint_head_of_chain"),
         )

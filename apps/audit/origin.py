@@ -1,6 +1,6 @@
-"""Where the request being served came from, so that the trail can say so wherever in it something is recorded.
+"""Origin of the current request (request id and network), for audit events recorded anywhere in its code.
 
-The one thing that is ambient, because it decides nothing: no query and no permission looks at it.
+A context variable, the only one in the service, because nothing depends on it: no query and no permission reads it.
 """
 
 import ipaddress
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-PREFIX = {4: 24, 6: 48}  # bits: enough to tell a provider or an office, not a person
+PREFIX = {4: 24, 6: 48}  # bits: enough to identify a provider or an office, but no person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ def current() -> Origin:
 
 @contextmanager
 def coming_from(address: str, *, request_id: str) -> Iterator[None]:
-    """address: of who asks; only its network is kept."""
+    """Set the origin for the duration of the block.  address: the caller's; only its network is stored."""
     token = _current.set(Origin(request_id=request_id, network=network_of(address)))
     try:
         yield
@@ -37,7 +37,7 @@ def coming_from(address: str, *, request_id: str) -> Iterator[None]:
 
 
 def network_of(address: str) -> str:
-    """``203.0.113.0/24`` for ``203.0.113.7``; nothing for what is no address."""
+    """Return the address's network: ``203.0.113.0/24`` for ``203.0.113.7``; empty if it is not an address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -48,5 +48,5 @@ def network_of(address: str) -> str:
 
 
 def _is_plain(parsed: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Without a zone, which names an interface and no network."""
+    """Whether the address has no zone: a zone names an interface and no network."""
     return not (isinstance(parsed, ipaddress.IPv6Address) and parsed.scope_id)

@@ -1,4 +1,4 @@
-"""Reading the trail: a tenant's own, for its programs; every chain, for checking it."""
+"""Queries on the audit log: a tenant's own rows, and all chains for verification."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from apps.audit.checkpoint_statement import Head
 from apps.audit.models import AuditEvent, ChainHead
 from apps.core.scoping import InTenant, tenant_transaction
 
-LOOKED_THROUGH: Final = 200_000  # rows of a chain for one page, whatever is asked for
+LOOKED_THROUGH: Final = 200_000  # maximum number of rows read for one page, whatever the filter
 AT_ONCE: Final = 2_000  # rows in memory while a chain is streamed
-# Of recalls the index ``audit_recalls`` holds all of it.
+# For recalls, the index ``audit_recalls`` covers this query.
 _BY_DAY: Final = """
 select (created_at at time zone 'utc')::date, split_part(actor, ':', 1), sum(count)::bigint
 from audit_auditevent where tenant_id = %s and action = %s and created_at >= %s group by 1, 2
@@ -24,7 +24,7 @@ from audit_auditevent where tenant_id = %s and action = %s and created_at >= %s 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """What a reader asks for.  action: exact, or a beginning that ends with a dot.  since included, until not."""
+    """Filters on audit rows.  action: exact, or a prefix that ends with a dot.  since: inclusive.  until: exclusive."""
 
     action: str | None = None
     actor: str | None = None
@@ -43,7 +43,7 @@ class AuditFilter:
 
 
 def list_events(scope: InTenant, wanted: AuditFilter, *, before: int | None = None, limit: int) -> list[Entry]:
-    """The tenant's newest rows, newest first.  before: a seq; only rows older than that one."""
+    """Return the tenant's newest rows, newest first.  before: a seq; only rows older than that one."""
     with tenant_transaction(scope):
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
         if before is not None:
@@ -54,10 +54,10 @@ def list_events(scope: InTenant, wanted: AuditFilter, *, before: int | None = No
 def browse(
     scope: InTenant, wanted: AuditFilter, *, before: int | None = None, limit: int
 ) -> tuple[list[Entry], int | None]:
-    """As ``list_events``, for people who turn pages; and where to go on, if anything may be left.
+    """As ``list_events``, for paging in the console; also returns ``before`` for the next page, or None at the end.
 
-    At most LOOKED_THROUGH rows are read for a page, so that a filter which hardly anything passes is not answered by
-    reading a trail of millions; the next page goes on where this one ended.
+    Reads at most LOOKED_THROUGH rows per page, so that a very selective filter does not read millions of rows; the next
+    page continues there.
     """
     with tenant_transaction(scope):
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
@@ -73,7 +73,7 @@ def browse(
 
 
 def newest_of_chain(scope: InTenant, *, most: int) -> tuple[list[Entry], Head | None]:
-    """The tenant's newest rows, oldest first, and the one before them; None where they are all there are."""
+    """Return the tenant's newest rows, oldest first, and the row before them; None if these are all rows."""
     with tenant_transaction(scope):
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
         entries = [_entry(row) for row in reversed(rows.order_by("-seq")[: most + 1])]
@@ -84,7 +84,7 @@ def newest_of_chain(scope: InTenant, *, most: int) -> tuple[list[Entry], Head | 
 
 
 def chain_of(scope: InTenant) -> Iterator[Entry]:
-    """The whole chain of a tenant, oldest first, a few rows at a time; in a transaction that lasts as long."""
+    """Stream the whole chain of a tenant, oldest first, inside one transaction."""
     with tenant_transaction(scope):
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False).order_by("seq")
         for row in rows.iterator(chunk_size=AT_ONCE):
@@ -92,9 +92,10 @@ def chain_of(scope: InTenant) -> Iterator[Entry]:
 
 
 def all_entries(chain: int | None = None, *, using: str) -> Iterator[Entry]:
-    """Every row of every chain, or of one, in the order that ``apps.transparency.verify`` expects; a few at a time.
+    """Stream the rows of all chains, or of one, in the order that ``apps.transparency.verify`` expects.
 
-    using: a database alias whose role row-level security does not hold.  In a transaction, for the cursor's sake.
+    using: a database alias whose role bypasses row-level security.  Call it in a transaction, for the server-side
+    cursor.
     """
     rows = AuditEvent.objects.using(using)
     if chain is not None:
@@ -114,7 +115,7 @@ def all_heads(*, using: str = "default") -> list[Head]:
 
 
 def count_by_day(scope: InTenant, action: str, *, since: datetime) -> dict[tuple[date, str], int]:
-    """How often this was done: by the day in UTC, and by the kind of who did it (``api_key``, ``account``)."""
+    """Count an action by day (UTC) and kind of actor (``api_key``, ``account``)."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_BY_DAY, [scope.tenant_id, action, since])
         return {(day, kind): count for day, kind, count in cursor.fetchall()}

@@ -1,4 +1,4 @@
-"""Recording what happened, in the caller's transaction, so that neither exists without the other."""
+"""Recording audit events in the caller's transaction, so that change and event are committed together."""
 
 from datetime import datetime
 from importlib.metadata import version
@@ -25,10 +25,10 @@ def record(
     count: int = 1,
     now: datetime,
 ) -> None:
-    """Append one audit row.  Ids, codes and counts only; never content.  scope None: no tenant is known yet.
+    """Append one audit row.  Ids, codes and counts only; never content.  scope: None if no tenant is known yet.
 
-    In the tenant's own transaction, which numbers and chains the row as it commits.  request_id and network: those of
-    the request being served, unless given.
+    Call it in the tenant's transaction: the row is numbered and chained when that commits.  request_id, network: by
+    default those of the current request.
     """
     origin = current()
     with prepared_cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Rows that do not say what the service wrote there (``apps.core.bound``): left out, and noted in the audit trail."""
+"""Filters out rows whose hash is not valid (``apps.core.bound``), and records them in the audit log."""
 
 import logging
 import threading
@@ -17,17 +17,17 @@ from apps.core.scoping import InTenant
 logger = logging.getLogger(__name__)
 
 Row = TypeVar("Row", bound=BoundModel)
-MOST_KEPT: Final = 10_000  # names of rows that this process reported: a table of forged ones must not fill its memory
+MOST_KEPT: Final = 10_000  # reported rows per process: a table of forged rows must not fill its memory
 
 _told: set[tuple[str, int, bytes]] = set()
 _lock = threading.Lock()
 
 
 def only_bound(rows: Iterable[Row], scope: InTenant | None = None) -> list[Row]:
-    """Those of these rows that say what the service wrote.  Each other is recorded in the audit trail, once by each
-    process, and in its log.  Raises what the keyring raises when it is away.
+    """Return the rows with a valid hash.  Each process reports every other row once, in the audit log and its own log.
 
-    scope: whose trail; in the tenant's transaction.  None: the deployment's.
+    scope: the tenant whose audit log is used, inside its transaction; None for the deployment's.  Raises the keyring's
+    errors when it is unavailable.
     """
     kept = []
     for row in rows:
@@ -53,12 +53,12 @@ def _tell(row: BoundModel, scope: InTenant | None, *, now: datetime) -> None:
                 reason="row_mac", now=now,
             )  # fmt: skip
     except DatabaseError:
-        # In a snapshot nothing may be written: the next reader outside of one reports it.
+        # A snapshot transaction is read-only: the next reader outside of one reports the row.
         with _lock:
             _told.discard(name)
 
 
 def forget_all() -> None:
-    """Which rows this process reported."""
+    """Forget which rows this process has reported."""
     with _lock:
         _told.clear()

@@ -1,4 +1,4 @@
-"""Grants of all tenants, to find what waits for a second operator.  What is done with one is done in the console."""
+"""Read-only list of all tenants' grants, to find those that wait for a second operator.  Decisions: in the console."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Leave for one operator to read one space of a tenant, for half an hour."""
+"""Model of break-glass grants: one operator may read one space of a tenant for half an hour."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,7 +12,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.models import Space
 
 LASTS: Final = timedelta(minutes=30)
-WAITS: Final = timedelta(hours=24)  # for those who have to say yes
+WAITS: Final = timedelta(hours=24)  # how long approvals may take
 
 
 class GrantStatus(StrEnum):
@@ -26,13 +26,13 @@ class GrantStatus(StrEnum):
 
 
 class Grant(ScopedModel):
-    """Asked for by one operator, approved by another and, where the tenant wants it so, allowed by one of its owners.
+    """A grant: requested by one operator, approved by another and, if the tenant requires it, allowed by an owner.
 
-    The database keeps to it as well: no one says yes to themselves, half an hour is half an hour, and of one that is
-    open nothing changes but what was opened under it and that it ended (``breakglass_guard``).
+    The database enforces this too: no one approves their own request, a grant lasts exactly half an hour, and an open
+    grant changes only by opened memories and its end (``breakglass_guard``).
 
-    asked_by, approved_by, allowed_by: people's ids.  closed_by: who refused or ended it, as the audit trail names them.
-    opened_ids: of the memories that were opened, in the order in which they were.
+    asked_by, approved_by, allowed_by: account ids.  closed_by: who refused or ended it, as in the audit log.
+    opened_ids: the opened memories, in the order of opening.
     """
 
     space = models.ForeignKey(Space, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

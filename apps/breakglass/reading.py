@@ -1,7 +1,7 @@
-"""Reading under a grant: what there is in its space, and memories opened one by one, each of them noted before.
+"""Reading under a grant: lists the memories of its space, and decrypts single ones after an audit event for each.
 
-Memories are opened as everywhere: by the application, under row-level security of the tenant, with the keys of this one
-space.  The operators' own database role reads no sealed column and no key, with a grant or without.
+As everywhere, the application decrypts memories, under the tenant's row-level security and with the keys of this one
+space.  The operators' database role cannot read encrypted columns or keys, with or without a grant.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from apps.projects.scope import Scope
 from apps.tenants.models import BreakGlass
 
 MOST_AT_ONCE: Final = 25
-MOST: Final = 200  # memories under one grant: it is for finding a fault, not for copying a space
+MOST: Final = 200  # memories under one grant: enough to find a fault, too few to copy a space
 
 
 class GrantOver(Conflict):
@@ -44,7 +44,7 @@ class TooManyOpened(LimitReached):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassRecord:
-    """A memory by what it is; nothing of what it says."""
+    """Metadata of a memory, without its content."""
 
     id: int
     type: str
@@ -60,9 +60,9 @@ class Records:
 
 
 def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None = None, now: datetime) -> Records:
-    """The newest first; before: an id, only older ones.  No key is touched.
+    """List the metadata of the space's memories, newest first.  before: an id; only older ones.  Uses no key.
 
-    Raises as ``open_records``.
+    Raises as ``open_records`` does.
     """
     with denials_noted(scope, AuditAction.BREAK_GLASS_LIST, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = _open_grant(scope, grant_id, now=now)
@@ -77,10 +77,10 @@ def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None 
 
 
 def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now: datetime) -> list[MemoryRow]:
-    """These memories of the grant's space, in the order given; all of them are noted, and then they are opened.
+    """Audit and then decrypt these memories of the grant's space; return them in the order given.
 
-    Raises GrantNotFound for a grant that is absent, another tenant's or another operator's; GlassDenied, GrantOver,
-    OperatorGone, MemoryNotFound for any that is not there, TooManyOpened.
+    Raises GrantNotFound for a grant that does not exist or belongs to another tenant or operator; BreakGlassForbidden,
+    GrantOver, OperatorGone, TooManyOpened; MemoryNotFound if any memory does not exist.
     """
     ids = list(dict.fromkeys(memory_ids))
     with denials_noted(scope, AuditAction.BREAK_GLASS_OPEN, f"grant:{grant_id}", now=now):
@@ -89,7 +89,7 @@ def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now:
 
 
 def _note_opened(scope: Scope, grant_id: int, ids: Sequence[int], *, now: datetime) -> Scope:
-    """In a transaction of its own: a memory whose row of the trail is not committed is not opened."""
+    """Record the opened memories in a separate transaction: without a committed audit event nothing is decrypted."""
     with tenant_transaction(scope):
         grant = _open_grant(scope, grant_id, now=now)
         there = _inside(scope, grant)
@@ -106,7 +106,7 @@ def _note_opened(scope: Scope, grant_id: int, ids: Sequence[int], *, now: dateti
 
 
 def _open_grant(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
-    """The asker's own, good at this moment by everybody's word.  Inside the tenant's transaction."""
+    """Lock and return the caller's grant, if it is open and still permitted.  Call it in the tenant's transaction."""
     grant = locked(scope, grant_id)
     if grant.asked_by != scope.principal.id:
         raise GrantNotFound
@@ -123,6 +123,6 @@ def _open_grant(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
 
 
 def _inside(scope: Scope, grant: Grant) -> Scope:
-    """The scope in the grant's one space."""
+    """Return the scope, narrowed to the grant's one space."""
     space = Space.objects.within(scope).get(pk=grant.space_id).ref
     return replace(scope, environment=space.environment, spaces=(space,))

@@ -1,4 +1,4 @@
-"""Grants as they are shown: who, why, until when, and which memories were opened.  Nothing that was said."""
+"""Queries for grants: who, why, until when, and the ids of opened memories.  No content."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ SHOWN: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """asker, approver, allower: e-mail addresses; empty where there is none, or the person is gone."""
+    """A grant for display.  asker, approver, allower: e-mail addresses; empty if there is none or it was deleted."""
 
     grant: Grant
     standing: GrantStatus
@@ -37,7 +37,7 @@ class Seen:
 
 
 def get_grant(scope: Scope, grant_id: int, *, now: datetime) -> Seen:
-    """Raises GrantNotFound."""
+    """Return one grant of the tenant.  Raises GrantNotFound."""
     found = _seen(scope, grant_id=grant_id, now=now)
     if not found:
         raise GrantNotFound
@@ -45,12 +45,12 @@ def get_grant(scope: Scope, grant_id: int, *, now: datetime) -> Seen:
 
 
 def list_grants(scope: Scope, *, now: datetime) -> list[Seen]:
-    """The newest of the tenant's."""
+    """Return the tenant's newest grants."""
     return _seen(scope, grant_id=None, now=now)
 
 
 def find_active(scope: Scope, *, now: datetime) -> list[GrantStatus]:
-    """How grants of the tenant stand that wait or are open."""
+    """Return the statuses of the tenant's waiting and open grants."""
     with tenant_transaction(scope):
         rows = Grant.objects.within(scope).filter(closed_at=None).order_by("-pk")[:SHOWN]
         return [standing for one in rows if (standing := one.standing(now=now)) in ACTIVE]

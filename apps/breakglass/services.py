@@ -1,7 +1,7 @@
-"""Asking for leave to read a space, saying yes to it, and ending it.
+"""Break-glass grants: request, approve, allow and end them.
 
-scope: of the person acting, at work in the tenant; an operator is the principal ``operator:7``, a person of the tenant
-``account:3``.  Each action, and each refusal, is a row of the tenant's audit trail.
+scope: the acting user's scope in the tenant.  An operator is the principal ``operator:7``, a member of the tenant
+``account:3``.  Each action and each refusal is recorded in the tenant's audit log.
 """
 
 import re
@@ -24,7 +24,7 @@ from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import BreakGlass, Tenant
 
 OPERATOR: Final = "operator"  # the kind of principal
-SETTLED: Final = timedelta(days=1)  # for which a second operator has had a factor that is still theirs
+SETTLED: Final = timedelta(days=1)  # minimum age of the second operator's second factor
 LEAST_REASON, MOST_REASON = 10, 200
 _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._#/-]{0,63}", re.ASCII)
 WAITING: Final = (GrantStatus.WAITS_FOR_OPERATOR, GrantStatus.WAITS_FOR_TENANT)
@@ -65,7 +65,7 @@ class GrantDecided(Conflict):
 
 
 def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime) -> Grant:
-    """Raises SpaceNotFound, GlassDenied, ReasonRefused, AlreadyAsked."""
+    """Request a grant.  Raises SpaceNotFound, BreakGlassForbidden, ReasonRefused, AlreadyAsked."""
     reason, ticket = " ".join(reason.split()), ticket.strip()
     with denials_noted(scope, AuditAction.BREAK_GLASS_ASK, f"space:{space_id}", now=now), tenant_transaction(scope):
         if policy_of(scope) == BreakGlass.DENY:
@@ -91,7 +91,10 @@ def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime)
 
 
 def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
-    """As the second operator.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
+    """Approve a grant as the second operator.
+
+    Raises GrantNotFound, BreakGlassForbidden, SecondOperatorRequired, GrantDecided.
+    """
     person = scope.principal.id
     with denials_noted(scope, AuditAction.BREAK_GLASS_APPROVE, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
@@ -110,7 +113,10 @@ def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
 
 
 def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
-    """As an owner of the tenant.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
+    """Allow a grant as an owner of the tenant.
+
+    Raises GrantNotFound, BreakGlassForbidden, SecondOperatorRequired, GrantDecided.
+    """
     person = scope.principal.id
     with denials_noted(scope, AuditAction.BREAK_GLASS_ALLOW, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
@@ -127,7 +133,7 @@ def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
 
 
 def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
-    """No, or no more; for good.  For any operator and for those who decide in the tenant.
+    """Refuse a waiting grant or end an open one, permanently.  For any operator, and for the tenant's approvers.
 
     Raises GrantNotFound, GrantDecided.
     """
@@ -144,12 +150,12 @@ def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
 
 
 def policy_of(scope: Scope) -> BreakGlass:
-    """What the tenant says now."""
+    """Return the tenant's current break-glass policy."""
     return BreakGlass(Tenant.objects.values_list("break_glass", flat=True).get(pk=scope.tenant_id))
 
 
 def locked(scope: Scope, grant_id: int) -> Grant:
-    """The tenant's grant, which no one else ends or opens under until this transaction ends.  Raises GrantNotFound."""
+    """Lock and return the tenant's grant: no one else can use or end it meanwhile.  Raises GrantNotFound."""
     there = Grant.objects.within(scope).select_for_update(no_key=True).filter(pk=grant_id).first()
     if there is None:
         raise GrantNotFound
@@ -162,7 +168,7 @@ def note(scope: Scope, action: AuditAction, target: str, *, reason: str, count: 
 
 @contextmanager
 def denials_noted(scope: Scope, action: AuditAction, target: str, *, now: datetime) -> Iterator[None]:
-    """A refusal inside also leaves a row, in its own transaction, because that of the action is rolled back."""
+    """Record a refusal in the block in a separate transaction, because the action's own is rolled back."""
     try:
         yield
     except DomainError as error:

@@ -1,1 +1,1 @@
-"""Read models of the console and the admin: lists, details, counts and charts.  Nothing here changes anything."""
+"""Read models of the console and the admin: lists, details, counts and charts.  Read-only."""

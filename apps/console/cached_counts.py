@@ -1,7 +1,8 @@
-"""Counts whose cost grows with a tenant, cached the longer the more they cost.
+"""Cached counts: the more expensive a count, the longer it is cached.
 
-Counting again takes at most a hundredth of the time: what took 3 milliseconds is kept for 0.3 seconds, which is not
-worth keeping; what took a second, for a hundred.  In each process by itself.  Numbers and codes, nothing that was said.
+A count is cached for a hundred times as long as it took, so that counting takes at most 1 % of the time.  A count of 3
+ms is not cached; one of a second is cached for 100 seconds, and none for more than LONGEST_SECONDS. The values are
+numbers and codes, never content.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ WORTH_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Counted(Generic[T]):
-    """is_kept: it was counted at that time, not just now."""
+    """A count and its time.  is_kept: the value comes from the cache."""
 
     value: T
     at: datetime
@@ -29,7 +30,7 @@ class Counted(Generic[T]):
 
 
 def get_or_count(name: str, count: Callable[[], T], *, now: datetime) -> Counted[T]:
-    """name: of the count and of whose it is."""
+    """The count from the cache, or counted now.  name: cache key: the count and its tenant."""
     kept: tuple[T, datetime] | None = cache.get(f"counted:{name}")
     if kept is not None:
         return Counted(kept[0], kept[1], is_kept=True)

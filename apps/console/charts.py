@@ -1,6 +1,6 @@
-"""Numbers turned into places of a chart: stacked columns and bars.  Pure; templates write the SVG.
+"""Coordinates of stacked columns and bars.  Pure functions; templates write the SVG.
 
-Coordinates are rounded, so that the same numbers make the same bytes.
+Coordinates are rounded, so that the same numbers produce the same bytes.
 """
 
 import math
@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-WIDTH, HEIGHT = 600.0, 120.0  # of a chart of columns
-GAP: Final = 0.3  # of a column's room
+WIDTH, HEIGHT = 600.0, 120.0  # of a column chart
+GAP: Final = 0.3  # share of a column's width
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """kind: its place in the stack, from 0."""
+    """kind: its position in the stack, from 0."""
 
     x: float
     y: float
@@ -25,7 +25,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """most: what the chart's height stands for.  marks: of the first column, the middle one and the last."""
+    """most: the value at the top of the chart.  marks: labels of the first, middle and last column."""
 
     blocks: Sequence[Block]
     most: int
@@ -37,7 +37,8 @@ class Chart:
 
 
 def stacked(stacks: Sequence[Sequence[float]], marks: Sequence[str] = ()) -> Chart:
-    """Each stack a column, its numbers from the bottom up.  marks: one for each stack."""
+    """A chart with one column per stack; each stack lists its values from the bottom up.  marks: one label per
+    stack."""
     most = rounded_up(max((sum(stack) for stack in stacks), default=0))
     room = WIDTH / max(1, len(stacks))
     blocks = []
@@ -53,7 +54,7 @@ def stacked(stacks: Sequence[Sequence[float]], marks: Sequence[str] = ()) -> Cha
 
 
 def rounded_up(number: float) -> int:
-    """To 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a whole number and one to read."""
+    """Round up to 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a whole, readable number."""
     if number <= 1:
         return 2
     power: int = 10 ** int(math.log10(number))
@@ -70,6 +71,6 @@ class Bar:
 
 
 def bars(amounts: Mapping[str, float]) -> list[Bar]:
-    """As long as they are against the longest."""
+    """One bar per amount, its width relative to the largest."""
     most = max((abs(amount) for amount in amounts.values()), default=0) or 1
     return [Bar(name, amount, round(100 * abs(amount) / most, 2)) for name, amount in amounts.items()]

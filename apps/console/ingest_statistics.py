@@ -1,4 +1,4 @@
-"""Outcomes of the input: counts of decisions, day by day.  Numbers and codes alone."""
+"""Outcomes of ingestion: decisions counted per day.  Numbers and codes only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.models import Decision
 from apps.projects.scope import Scope
 
-KINDS: Final = ("stored", "duplicates", "needs review", "rejected")  # in the order in which they are drawn
+KINDS: Final = ("stored", "duplicates", "needs review", "rejected")  # in the order of the chart
 _KIND: Final[Mapping[str, str]] = {
     Decision.CREATED: "stored", Decision.REVIVED: "stored", Decision.SUPERSEDING: "stored",
     Decision.MERGED: "duplicates", Decision.DUPLICATE: "duplicates", Decision.PENDING: "needs review",
 }  # fmt: skip
-# The index ``candidate_of_a_time`` holds all of it.
+# The index ``candidate_of_a_time`` covers this query.
 _OUTCOMES: Final = """
 select (candidate.created_at at time zone 'utc')::date, candidate.decision, candidate.reason, count(*)
 from ingest_candidate candidate
@@ -40,7 +40,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """days: every one, oldest first, the last is today.  refused: by (decision, reason), most first."""
+    """days: every day, oldest first; the last is today.  refused: counts by (decision, reason), largest first."""
 
     days: Sequence[Day]
     totals: Mapping[str, int]
@@ -52,12 +52,12 @@ class Outcomes:
 
 
 def kind_of(decision: str) -> str:
-    """Which of KINDS a decision counts as."""
+    """The entry of KINDS under which a decision is counted."""
     return _KIND.get(decision, "rejected")
 
 
 def outcomes(scope: Scope, *, days: int, now: datetime) -> Outcomes:
-    """Of the scope's environment, in the last ``days`` days by UTC."""
+    """Outcomes in the scope's environment over the last ``days`` days (UTC)."""
     today = now.astimezone(UTC).date()
     first = today - timedelta(days=days - 1)
     since = datetime(first.year, first.month, first.day, tzinfo=UTC)

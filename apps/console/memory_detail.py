@@ -1,6 +1,5 @@
-"""One memory from all sides, for a person who wonders about it: its versions, where it came from, how sure and how
-alive it is, what callers said of it, and what is kept to find it by.  Of vectors and keys what they are, never what is
-in them."""
+"""All details of one memory: its versions, its sources, its confidence and vitality, the feedback on it, and its index
+entries.  Of vectors and keys, only metadata is returned, never their contents."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +27,12 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.validity import AsOf, holding, read
 from apps.projects.scope import Scope
 
-VERSIONS: Final = 40  # of one chain, on each side
-COMMENTS: Final = 10  # the latest that say something
-RELATED: Final = 50  # sources of a summary, and summaries of a source
+VERSIONS: Final = 40  # of one chain, in each direction
+COMMENTS: Final = 10  # latest comments with text
+RELATED: Final = 50  # sources of a summary, or summaries of a source
 
-# Both ways along "was replaced by", a step at a time by its index.  Which of these may be seen is asked of the rows.
+# Follows "was replaced by" in both directions, one step per index lookup.  Visibility is checked when the rows are
+# read.
 _CHAIN: Final = """
 with recursive older(id, step) as (
     select %(id)s::bigint, 0
@@ -53,8 +53,8 @@ select id from older union select id from newer where id is not null limit %(mos
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """held_then: it was the truth at the time that was asked about.  stretches: [from, to) in which it held, as is
-    believed now, oldest first."""
+    """held_then: it was true at the requested time.  stretches: periods [from, to) in which it held, as known now,
+    oldest first."""
 
     memory: OpenedMemory
     held_then: bool
@@ -63,7 +63,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What a caller said of it in words."""
+    """A caller's comment on the memory."""
 
     signal: Signal
     comment: Plaintext
@@ -72,7 +72,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVector:
-    """What is kept to find it by.  size: of the sealed embedding, in bytes."""
+    """The stored embedding.  size: of the encrypted embedding, in bytes."""
 
     vector_id: UUID
     embedder: str
@@ -84,11 +84,12 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDetail:
-    """versions: of what it says, the oldest first, itself among them.  as_of: the time that was asked about.
+    """One memory with everything that is known of it.
 
-    session, speaker: as the caller named them.  sources, summaries: ids of what it was made from, and of what was made
-    from it.  signals: by kind, of all.  freshness, salience: 0..1, and boost 1..3, as ``vitality`` has them.
-    ends_by: the rule that says until when it is kept; None for good.  ages_from: when it was last used, or made.
+    versions: all versions of the fact, oldest first, this memory included.  as_of: the requested time.  session,
+    speaker: as the caller named them.  sources, summaries: ids of the memories it was made from, and of those made from
+    it.  signals: number of feedback signals by kind.  freshness, salience: 0..1; boost: 1..3; see ``decay``.  ends_by:
+    the rule that ends its retention; None if it is kept for good.  ages_from: when it was last used, or created.
     """
 
     versions: Sequence[Version]
@@ -116,8 +117,8 @@ class MemoryDetail:
 
 
 def get_memory_detail(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now: datetime) -> MemoryDetail:
-    """Of a memory of the scope's one space, which its reader has looked at.  The audit trail says how many other
-    versions were opened.  Raises MemoryNotFound, DecryptError."""
+    """All details of a memory in the scope's one space.  The caller has already read the memory itself; the audit trail
+    records how many other versions were decrypted.  Raises MemoryNotFound, DecryptError."""
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
         row = Memory.objects.within(scope).filter(pk=memory_id).first()

@@ -1,4 +1,4 @@
-"""This module lists the memories of one space for a person in the browser: page by page, by what they are and when."""
+"""Lists the memories of one space for a user in the browser: page by page, filtered by attributes and time."""
 
 import base64
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from apps.memories.status import MemoryStatus, restorable, with_status
 from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
 
-HIDDEN: Final = "address.sought"  # the name bound into the seal
-LOOKED_THROUGH: Final = 20_000  # memories of a space for one page, whatever is asked for
-LABELLED: Final = 2_000  # of the newest, whose types and sources a filter offers
+HIDDEN: Final = "address.sought"  # name bound into the encryption
+LOOKED_THROUGH: Final = 20_000  # most rows read for one page
+LABELLED: Final = 2_000  # newest rows whose types and sources the filter offers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """A memory must pass all that are given.  after, before: when it was remembered, neither moment included.
+    """A memory must match every given filter.  after, before: creation time, both exclusive.
 
-    tag, session: as they were said; a sealed space has none to look for.  as_of: what held then, whatever its standing
-    is now.
+    tag, session: as the caller wrote them; a sealed space has none to search.  as_of: what held then, whatever its
+    status is now.
     """
 
     standing: MemoryStatus = MemoryStatus.CURRENT
@@ -49,7 +49,7 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRow:
-    """A memory of a list.  deleted_at: of one that can be brought back."""
+    """A memory in a list.  deleted_at: set if it is deleted and can be restored."""
 
     memory: OpenedMemory
     deleted_at: datetime | None = None
@@ -57,8 +57,8 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryListPage:
-    """memories: of this page, newest first.  unreadable: how many of it failed their seal.  next_before: where to go
-    on, if anything may be left; a page may hold little and not be the last."""
+    """memories: of this page, newest first.  unreadable: rows that could not be decrypted.  next_before: cursor of the
+    next page, if anything may be left; a page may be short and not the last."""
 
     memories: Sequence[MemoryRow]
     unreadable: int
@@ -68,11 +68,11 @@ class MemoryListPage:
 def browse(
     scope: Scope, wanted: MemoryFilter, *, limit: int, before: int | None = None, now: datetime
 ) -> MemoryListPage:
-    """Of the scope's one space.  before: an id; only older ones.  The audit trail says who looked, where and at how
-    many.
+    """Memories of the scope's one space.  before: an id; only older ones.  The audit trail records who browsed, where,
+    and how many memories.
 
-    At most LOOKED_THROUGH rows are read for a page, so that a filter which hardly anything passes is not answered by
-    reading a space of a million; the next page goes on where this one ended.
+    At most LOOKED_THROUGH rows are read for a page, so that a selective filter does not read a space of a million rows;
+    the next page continues where this one ended.
     """
     with tenant_transaction(scope):
         end = _last_looked_at(scope, before)
@@ -91,7 +91,8 @@ def browse(
 
 
 def newest_in(scope: Scope, *, limit: int, now: datetime) -> list[tuple[SpaceRef, MemoryRow]]:
-    """The newest current memories of the scope's environment, whosever they are; among the newest of the tenant."""
+    """The newest current memories in the scope's environment, over all its spaces, among the newest LOOKED_THROUGH of
+    the tenant."""
     with tenant_transaction(scope):
         mine = Memory.objects.within_tenant(scope)
         end = mine.order_by("-pk").values_list("pk", flat=True)[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
@@ -109,7 +110,7 @@ def newest_in(scope: Scope, *, limit: int, now: datetime) -> list[tuple[SpaceRef
 
 
 def look_at(scope: Scope, memory_id: int, *, now: datetime) -> MemoryRow:
-    """One memory of the scope's one space, deleted ones that can be brought back included.  Raises MemoryNotFound,
+    """One memory of the scope's one space, including deleted ones that can be restored.  Raises MemoryNotFound,
     DecryptError."""
     if not 0 < memory_id < 2**63:
         raise MemoryNotFound
@@ -127,7 +128,7 @@ def look_at(scope: Scope, memory_id: int, *, now: datetime) -> MemoryRow:
 
 
 def look_at_all(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[MemoryRow]:
-    """Those of these memories of the scope's one space that can be read, in the order given."""
+    """The readable ones of these memories of the scope's one space, in the order given."""
     if not memory_ids:
         return []
     with tenant_transaction(scope):
@@ -140,7 +141,7 @@ def look_at_all(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> li
 
 
 def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
-    """Types and sources that the newest memories of the scope's one space have."""
+    """Types and sources of the newest memories of the scope's one space."""
     with tenant_transaction(scope):
         rows = Memory.objects.within(scope).order_by("-pk").values_list("type", "source")[:LABELLED]
         newest = set(rows)
@@ -148,15 +149,15 @@ def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
 
 
 def hide(scope: Scope, *, tag: str, session: str) -> str:
-    """What is looked for in the scope's one space, sealed to stand in an address: it is a user's input, and addresses
-    end up in logs.  Good for this space alone."""
+    """Encrypt a tag and a session for use in a URL: they are user input, and URLs end up in logs.  The result is valid
+    for the scope's one space only."""
     said = orjson.dumps({"tag": tag, "session": session})
     blob = open_space(scope.tenant, scope.space).seal(HIDDEN, scope.space.id, said)
     return base64.urlsafe_b64encode(blob).decode()
 
 
 def reveal_hidden(scope: Scope, hidden: str) -> tuple[str, str]:
-    """The tag and the session that ``hide`` hid.  Raises ValueError for what it did not make for this space."""
+    """The tag and the session that ``hide`` encrypted.  Raises ValueError for a value not made for this space."""
     try:
         blob = base64.b64decode(hidden, altchars=b"-_", validate=True)
         said = orjson.loads(open_space(scope.tenant, scope.space).open_bytes(HIDDEN, scope.space.id, blob))
@@ -166,7 +167,7 @@ def reveal_hidden(scope: Scope, hidden: str) -> tuple[str, str]:
 
 
 def _last_looked_at(scope: Scope, before: int | None) -> int | None:
-    """Where a page's reading ends, if the space goes on behind it.  Read from the index alone."""
+    """The lowest id that a page may read, if the space has more rows below it.  Index-only."""
     rows = Memory.objects.within_tenant(scope).filter(space_id=scope.space.id)
     if before is not None:
         rows = rows.filter(pk__lt=before)
@@ -195,7 +196,7 @@ def _filtered(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQue
 
 
 def _labelled(rows: MemoryQuerySet, cipher: SpaceCipher, wanted: MemoryFilter) -> MemoryQuerySet:
-    """By keyed tokens; of a tag under each key version that rows may be under."""
+    """Filter by keyed tokens; for tags, one token per key version in use."""
     if not cipher.is_searchable:
         return rows.none()
     if wanted.tag is not None:

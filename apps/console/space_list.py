@@ -1,4 +1,4 @@
-"""This module lists the spaces of a tenant, whose they are, and how many memories each holds."""
+"""Lists the spaces of a tenant, their owners, and the number of memories in each."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from apps.projects.scope import Environment, Scope, SpaceKind, SpaceRef
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import EXTERNAL_ID, EndUser
 
-COUNTED: Final = 1_000  # memories of one space; beyond it there are just more
+COUNTED: Final = 1_000  # most memories counted per space; beyond it the page shows "more than"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A space and whose it is.  name: the tenant's own id for an end user; None for what belongs to no end user."""
+    """A space and its owner.  name: the tenant's own id for the end user; None if the space has no end user."""
 
     space: SpaceRef
     name: Plaintext | None
 
     @property
     def label(self) -> str:
-        """To be shown."""
+        """Display name."""
         return self.name.reveal() if self.name else f"{self.space.kind.value} {self.space.owner_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceSummary:
-    """A space as a list shows it.  count: of current memories, at most COUNTED.  last_at: of the newest memory."""
+    """A space in a list.  count: of current memories, at most COUNTED.  last_at: time of the newest memory."""
 
     owner: Owner
     count: int
@@ -44,7 +44,7 @@ class SpaceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpacePage:
-    """summaries: of this page, newest space first.  next_before: where to go on, if anything is left."""
+    """summaries: of this page, newest space first.  next_before: cursor of the next page, if there is one."""
 
     summaries: Sequence[SpaceSummary]
     next_before: int | None
@@ -53,7 +53,7 @@ class SpacePage:
 def list_space_summaries(
     scope: Scope, environment: Environment, *, limit: int, before: int | None = None, now: datetime
 ) -> SpacePage:
-    """Whose memories there are in an environment, newest first.  before: the id of a space; only older ones."""
+    """The spaces of an environment, newest first.  before: id of a space; only older ones."""
     with tenant_transaction(scope):
         rows = Space.objects.within(scope).filter(environment=environment)
         if before is not None:
@@ -76,7 +76,7 @@ def list_space_summaries(
 
 
 def environments_in_use(scope: Scope) -> set[Environment]:
-    """Those that hold a memory of the tenant."""
+    """Environments in which the tenant has memories."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             "select name from unnest(%s::text[]) asked(name) where exists (select from memories_memory memory "
@@ -87,7 +87,7 @@ def environments_in_use(scope: Scope) -> set[Environment]:
 
 
 def find_space(scope: Scope, space_id: int) -> Scope:
-    """The scope in this space of the tenant, and in its environment.  Raises SpaceNotFound."""
+    """The scope narrowed to this space of the tenant and its environment.  Raises SpaceNotFound."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(pk=space_id).first() if 0 < space_id < 2**63 else None
     if space is None:
@@ -96,13 +96,13 @@ def find_space(scope: Scope, space_id: int) -> Scope:
 
 
 def spaces_in(scope: Scope, space_ids: Sequence[int]) -> list[SpaceRef]:
-    """Those of these that the tenant has."""
+    """The ones of these spaces that belong to the tenant."""
     with tenant_transaction(scope):
         return [space.ref for space in Space.objects.within(scope).filter(pk__in=space_ids)]
 
 
 def inside(scope: Scope, space: SpaceRef) -> Scope:
-    """The scope in this space, and in its environment."""
+    """The scope narrowed to this space and its environment."""
     return type(scope)(
         tenant=scope.tenant,
         environment=space.environment,
@@ -114,19 +114,19 @@ def inside(scope: Scope, space: SpaceRef) -> Scope:
 
 
 def owner_of(scope: Scope, *, now: datetime) -> Owner:
-    """Whose the scope's one space is."""
+    """Owner of the scope's one space."""
     with tenant_transaction(scope):
         return _owners(scope, [scope.space])[scope.space.id]
 
 
 def owners_of(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
-    """Whose these spaces of the tenant are, by the space's id."""
+    """Owners of these spaces of the tenant, by space id."""
     with tenant_transaction(scope):
         return _owners(scope, {space.id: space for space in spaces}.values())
 
 
 def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
-    """Inside the tenant's transaction."""
+    """Like ``owners_of``, inside the tenant's transaction."""
     spaces = list(spaces)
     people = {
         row.pk: row
@@ -143,7 +143,7 @@ def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
     return found
 
 
-# Each space's own rows, along the index that begins with tenant and space, and no more of them than are counted.
+# Reads each space's rows through the index that begins with tenant and space, and no more than are counted.
 _COUNTS: Final = f"""
 select asked.id,
     (select count(*) from (
@@ -159,7 +159,7 @@ from unnest(%(spaces)s::bigint[]) asked(id)
 
 
 def _counts(scope: Scope, spaces: Sequence[SpaceRef], *, now: datetime) -> dict[int, tuple[int, datetime | None]]:
-    """Of each space how many are current, at most one more than COUNTED, and when its newest came.  Inside the tenant's
+    """Number of current memories per space (at most COUNTED + 1), and the time of the newest.  Inside the tenant's
     transaction."""
     ids = [space.id for space in spaces]
     asked: dict[str, Any] = {"tenant": scope.tenant_id, "spaces": ids, "most": COUNTED + 1, "now": now}

@@ -1,4 +1,4 @@
-"""How many memories an environment of a tenant holds, by type and by how they stand: numbers alone, from an index."""
+"""Number of memories in an environment, by type and status, from an index only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ where memory.tenant_id = %s and memory.environment = %s group by type, validity,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCounts:
-    """by_type: of current memories, most first.  What is past its time counts until it is swept."""
+    """by_type: of current memories, largest first.  Expired memories count until they are swept."""
 
     by_type: Mapping[str, int]
     current: int
@@ -33,7 +33,7 @@ class StatusCounts:
 
 
 def count_statuses(scope: Scope) -> StatusCounts:
-    """Of the scope's environment.  Costs as much as it holds: frequent callers cache the answer."""
+    """Counts of the scope's environment.  The cost grows with its size: frequent callers cache the result."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_TALLY, [scope.tenant_id, scope.environment.value])
         rows = cursor.fetchall()

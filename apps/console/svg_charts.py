@@ -1,7 +1,7 @@
-"""Coordinates of the charts in pages: time lines, graphs, and by ``charts`` columns.  Pure; templates write
+"""Coordinates of the charts in pages: timelines, graphs, and columns (by ``charts``).  Pure functions; templates write
 the SVG.
 
-Coordinates are rounded, so that the same numbers make the same bytes.
+Coordinates are rounded, so that the same numbers produce the same bytes.
 """
 
 import math
@@ -17,14 +17,14 @@ from apps.console.ingest_statistics import KINDS, Day
 from apps.console.memory_detail import Version
 
 GRAPH_WIDTH, GRAPH_HEIGHT = 900.0, 620.0
-MARGIN: Final = 80.0  # kept clear for the names of nodes
+MARGIN: Final = 80.0  # reserved for the names of nodes
 ROUNDS: Final = 220
-IN_A_ROW, ROW = 7, 62.0  # of those that nothing is tied to
+IN_A_ROW, ROW = 7, 62.0  # rows of nodes without an edge
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChart:
-    """most: what the chart's height stands for.  days: the first, the middle and the last."""
+    """most: the value at the top of the chart.  days: the first, the middle and the last."""
 
     blocks: Sequence[Block]
     most: int
@@ -32,7 +32,7 @@ class ColumnChart:
 
 
 def columns(days: Sequence[Day], kinds: Sequence[str] = KINDS) -> ColumnChart:
-    """Each day a column, stacked in the order of the kinds from the bottom up."""
+    """One column per day, stacked in the order of ``kinds`` from the bottom up."""
     drawn = stacked([[day.counts[name] for name in kinds] for day in days])
     marks = [days[0].day, days[len(days) // 2].day, days[-1].day] if days else []
     return ColumnChart(blocks=drawn.blocks, most=drawn.most, days=marks)
@@ -50,7 +50,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """pieces: the stretches in which it held."""
+    """pieces: the periods in which it held."""
 
     version: Version
     pieces: Sequence[Piece]
@@ -59,7 +59,7 @@ class TimelineSpan:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """asked_at: 0..100, the time that was asked about."""
+    """asked_at: position of the requested time, 0..100."""
 
     spans: Sequence[TimelineSpan]
     first: date
@@ -67,7 +67,7 @@ class Timeline:
 
 
 def timeline(versions: Sequence[Version], *, of: int, as_of: datetime | None, now: datetime) -> Timeline:
-    """When each version held, from the beginning of the first to now."""
+    """When each version held, from the start of the first to now."""
     first = min((start for one in versions for start, _ in one.stretches), default=now)
     first = min(first, now)
     whole = max((now - first).total_seconds(), 1.0)
@@ -90,8 +90,7 @@ class Point:
 
 
 def spread(nodes: Sequence[int], ties: Sequence[tuple[int, int]]) -> dict[int, Point]:
-    """A place for each node: those that are tied near each other, the others in rows below.  The same for the same
-    graph."""
+    """A position for each node: connected nodes near each other, the others in rows below.  Deterministic."""
     ends = sorted({(one, other) for one, other in ties if one != other and {one, other} <= set(nodes)})
     tied = {node for pair in ends for node in pair}
     alone = [node for node in nodes if node not in tied]
@@ -108,7 +107,7 @@ def spread(nodes: Sequence[int], ties: Sequence[tuple[int, int]]) -> dict[int, P
 
 
 def _drawn_together(nodes: Sequence[int], ends: Sequence[tuple[int, int]], *, height: float) -> dict[int, Point]:
-    """Fruchterman and Reingold 1991, from a spiral instead of from chance."""
+    """Fruchterman and Reingold 1991, starting from a spiral instead of random positions."""
     if not nodes:
         return {}
     number = len(nodes)

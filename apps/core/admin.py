@@ -1,8 +1,8 @@
-"""What the admin's pages share.  They read as the operator, and show metadata: never ciphertext, never plaintext.
+"""Base classes of the admin's pages.  The pages show metadata only: never ciphertext, never plaintext.
 
-The operator's database role sees the rows of every tenant and no column that holds sealed or searchable content (see
-``memsync.launcher.embedded.roles``).  Changes do not go through these pages' forms but through services, as the
-application.
+They read with the operator's database role, which sees the rows of every tenant, but no column with encrypted or
+searchable content (see ``memsync.launcher.embedded.roles``).  Changes go through services with the application's role,
+not through model forms.
 """
 
 import re
@@ -22,7 +22,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold import widgets
 
-if TYPE_CHECKING:  # unfold ships no types: these say what is used of it
+if TYPE_CHECKING:  # unfold ships no types: these declare the parts in use
     from django.contrib.admin import ModelAdmin as _ModelAdmin
 
     F = TypeVar("F")
@@ -43,24 +43,24 @@ __all__ = ["Answer", "ConfirmForm", "NamedAdmin", "OperatorAdmin", "PasswordForm
 Answer = HttpResponse
 OPERATOR = "operator"  # the database alias
 MOST_COUNTED = 10_000  # rows of a list
-LOOKED_THROUGH = 2_000  # rows, for the values that a filter offers
+LOOKED_THROUGH = 2_000  # rows read to collect the values that a filter offers
 SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
 
 
 def sealed_fields(model: type[models.Model]) -> list[str]:
-    """Names of the fields whose columns the operator's role may not read."""
+    """Return the names of the fields whose columns the operator's role may not read."""
     return [field.name for field in model._meta.concrete_fields if _is_sealed(field)]
 
 
 def joined_sealed_fields(model: type[models.Model]) -> list[str]:
-    """The same of the rows that this one's foreign keys name, by which a list may join them."""
+    """Return such fields of the models that this one's foreign keys refer to, for lists that join them."""
     keys = [field for field in model._meta.concrete_fields if isinstance(field, models.ForeignKey)]
     return [f"{key.name}__{name}" for key in keys for name in sealed_fields(key.related_model)]
 
 
 def _is_sealed(field: "models.Field[Any, Any]") -> bool:
     kind = field.db_type(connections[OPERATOR])
-    # A field that cannot name its type, as a generated one of pgvector's, is taken for sealed.
+    # A field that cannot name its type, such as a generated one of pgvector, is treated as sealed.
     return kind is None or re.split(r"\W", kind)[0] in SEALED_TYPES
 
 
@@ -69,7 +69,7 @@ def _is_number(field: Any) -> bool:
 
 
 class RowPaginator(Paginator):  # type: ignore[type-arg]  # cannot be subscripted at run time
-    """Counts no further than MOST_COUNTED, and so leads no further: a filter or a number finds what is older."""
+    """Counts and pages up to MOST_COUNTED rows.  Older rows can be found by a filter or by number."""
 
     template_name = "admin/operator_pagination.html"
 
@@ -88,7 +88,7 @@ class RowPaginator(Paginator):  # type: ignore[type-arg]  # cannot be subscripte
 
 
 class NewestValues(AllValuesFieldListFilter):
-    """Offers the values that the newest rows have: to look through all of a large table would make its page wait."""
+    """Offers the values of the newest rows, because reading all rows of a large table would be slow."""
 
     def __init__(
         self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
@@ -100,7 +100,7 @@ class NewestValues(AllValuesFieldListFilter):
 
 
 class NamedAdmin(ModelAdmin):
-    """Pages that carry a name in people's words; by default the model's plural."""
+    """Admin pages with a readable heading; by default the model's plural."""
 
     heading = ""
 
@@ -115,7 +115,7 @@ class NamedAdmin(ModelAdmin):
         return super().changeform_view(request, object_id, form_url, {**self._named(row), **(extra_context or {})})
 
     def has_operate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
-        """For actions on rows.  Not a permission's name: unfold would look that up in the database at every check."""
+        """For actions on rows.  unfold would look up a permission's name in the database at every check."""
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
     def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[Any]:
@@ -126,11 +126,11 @@ class NamedAdmin(ModelAdmin):
         return [one for one in offered if row is None or self.is_offered(one.action_name.removeprefix(mine), row)]
 
     def is_offered(self, name: str, row: Any) -> bool:
-        """Whether this action makes sense for this row now.  The service has the last word in any case."""
+        """Whether to offer this action for this row.  The service checks again in any case."""
         return True
 
     def found(self, request: HttpRequest, object_id: str) -> Any:
-        """The row that a page is about.  Raises Http404."""
+        """Return the row with this id.  Raises Http404."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
             raise Http404
@@ -147,7 +147,7 @@ class NamedAdmin(ModelAdmin):
         is_dangerous: bool = False,
         back: str = "",
     ) -> TemplateResponse:
-        """A page with one form that asks before something happens."""
+        """Return a page with one form, to confirm an action."""
         said = {
             "title": title,
             "form": form,
@@ -168,9 +168,10 @@ class NamedAdmin(ModelAdmin):
         back: str = "",
         is_secret: bool = True,
     ) -> TemplateResponse:
-        """A secret, shown once: the answer to the POST that made it, kept by no cache and in no session.
+        """Return a page that shows a secret once, in the response to the POST.  It is not cached or stored.
 
-        is_secret: False for something else that is there to be copied."""
+        is_secret: False for another value to copy.
+        """
         said = {
             "title": title,
             "secret": secret,
@@ -201,20 +202,20 @@ class NamedAdmin(ModelAdmin):
 
 
 class OperatorAdmin(NamedAdmin):
-    """Rows of all tenants, read as the operator.  Nothing is added, changed or deleted by a form."""
+    """Rows of all tenants, read with the operator's role.  No form adds, changes or deletes rows."""
 
     change_form_template = "admin/operator_change_form.html"
     paginator = RowPaginator
     ordering: ClassVar[Any] = ("-id",)
     list_per_page = 50
     list_fullwidth = True
-    show_full_result_count = False  # it would count every row of every tenant a second time
+    show_full_result_count = False  # it would count all rows a second time
     actions_detail: ClassVar[tuple[str, ...]] = ()
     actions_list: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        # The default manager, which on tenant data is the open one: row-level security does not hold the operator, the
-        # columns that were not granted do.
+        # The default manager, which is not scoped on tenant data.  The operator's role bypasses row-level security, and
+        # is restricted by column grants.
         rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR)
         rows = rows.defer(*sealed_fields(self.model), *joined_sealed_fields(self.model))
         return rows.order_by(*self.get_ordering(request))
@@ -224,15 +225,17 @@ class OperatorAdmin(NamedAdmin):
         return [(one, NewestValues) if isinstance(one, str) and self._is_open(one) else one for one in named]
 
     def _is_open(self, name: str) -> bool:
-        """Whether the field has any text for a value, not one of a few or a thing of another table."""
+        """Whether the field is free text, not a choice or a foreign key."""
         field = self.opts.get_field(name)
         return isinstance(field, models.CharField) and not field.choices
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
-        """A number is looked for in columns of numbers alone, where there are any, and as a number, along their
-        indexes: as text, which is Django's way, every row would be read."""
+        """Search a number only in numeric columns, if there are any, so that their indexes are used.
+
+        Django's default compares it as text and would read every row.
+        """
         named = [name.removeprefix("=") for name in self.get_search_fields(request) if name.startswith("=")]
         numbers = [name for name in named if _is_number(self.opts.get_field(name.split("__")[0]))]
         term = search_term.strip()
@@ -251,12 +254,12 @@ class OperatorAdmin(NamedAdmin):
         return False
 
     def has_make_permission(self, request: HttpRequest) -> bool:
-        """For actions that make rows."""
+        """For actions that create rows."""
         return request.user.has_perm(f"{self.opts.app_label}.add_{self.opts.model_name}")
 
 
 class PasswordForm(forms.Form):
-    """Asks for one's own password once more: a session left open must not be enough to hand out keys."""
+    """Asks for the user's own password again: an open session must not be enough to issue keys."""
 
     password = forms.CharField(
         label="Your password",
@@ -277,7 +280,7 @@ class PasswordForm(forms.Form):
 
 
 class ConfirmForm(forms.Form):
-    """Nothing to fill in: a page to say yes on."""
+    """A confirmation form without fields."""
 
 
 def link(label: str, url: str) -> SafeString:
@@ -285,10 +288,10 @@ def link(label: str, url: str) -> SafeString:
 
 
 def mono(text: object) -> SafeString:
-    """Ids and the like, to be read character by character."""
+    """Format ids and similar values in a monospaced font."""
     return format_html("<code>{}</code>", text)
 
 
 def actor(request: HttpRequest) -> str:
-    """As the audit trail names the signed-in user."""
+    """Return the signed-in user as the actor in the audit log."""
     return f"account:{request.user.pk}"

@@ -1,11 +1,10 @@
-"""Rows bound to what they grant: a keyed hash in the row, over the columns that say who may do what.
+"""Rows with a keyed hash over the columns that grant access ("bound" rows).
 
-A person who can write to the database, and has no secret of the host, cannot make the hash of a row that he changed or
-added.  A row whose hash does not fit grants nothing.  What he can still do is delete a row, or put an old one back
-whole, with the hash it had.
+An attacker who can write to the database, but has no secret of the host, cannot compute the hash of a changed or new
+row, and a row with a wrong hash grants nothing.  They can still delete a row, or restore an old row with its old hash.
 
-The key is handed over when Django is ready, as the pepper is: the admin writes such rows too, and nothing that it
-imports may reach the keyring (``apps.apikeys.pepper``).
+The key is passed in when Django is ready, like the pepper (``apps.apikeys.pepper``): the admin also writes such rows,
+and nothing that the admin imports may reach the keyring.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ ROW_MAC_BYTES: Final = _VERSION_BYTES + _MAC_BYTES
 
 
 class RowKey(Protocol):
-    """32 bytes.  version is stored in front of each hash, so that a new key leaves rows of an older one valid."""
+    """A 32-byte key.  version: stored in front of each hash, so that older rows stay valid under a new key."""
 
     @property
     def version(self) -> int: ...
@@ -40,34 +39,38 @@ _source: Callable[[int | None], RowKey] | None = None
 
 
 def connect(source: Callable[[int | None], RowKey]) -> None:
-    """source: gives the key of a version, or the active one for None; raises LookupError for a version that is none."""
+    """source: returns the key of a version, or the active one for None; raises LookupError for an unknown version."""
     global _source
     _source = source
 
 
 class BoundModel(models.Model):
-    """A row with a hash over ``bound_fields``.  Code that writes one of these fields calls ``bind`` and saves
-    ``row_mac`` as well; code that relies on them asks ``is_bound`` before.
+    """A row with a hash over ``bound_fields``.
 
-    bound_as: the name of the kind, in the hash.  bound_fields: names of attributes, in an order that stays.
+    Code that writes one of these fields must call ``bind`` and save ``row_mac`` too.  Code that relies on them must
+    check ``is_bound`` first.
+
+    bound_as: name of the kind, part of the hash.  bound_fields: attribute names; their order must not change.
     """
 
     bound_as: ClassVar[str]
     bound_fields: ClassVar[tuple[str, ...]]
 
-    # Four bytes of the key's version, then HMAC-SHA256.  None: written before there was a key, and good for nothing.
+    # Key version (4 bytes), then HMAC-SHA256.  None: written before there was a key; such a row grants nothing.
     row_mac = models.BinaryField(max_length=ROW_MAC_BYTES, null=True, editable=False)
 
     class Meta:
         abstract = True
 
     def bind(self, *, version: int | None = None) -> None:
-        """Set ``row_mac`` to what the fields say now, under the active key or that of a version.  Raises what the
-        keyring raises."""
+        """Set ``row_mac`` to the hash of the current values, under the active key or the given version.
+
+        Raises the keyring's errors.
+        """
         self.row_mac = row_mac(self.bound_as, self._bound_values(), version=version)
 
     def is_bound(self) -> bool:
-        """Whether the fields are those that the service wrote.  Raises what the keyring raises when it is away."""
+        """Whether the hash matches the fields.  Raises the keyring's errors when it is unavailable."""
         return is_row_mac(self.row_mac, self.bound_as, self._bound_values())
 
     def _bound_values(self) -> list[Any]:
@@ -75,13 +78,13 @@ class BoundModel(models.Model):
 
 
 def row_mac(kind: str, values: Sequence[Any], *, version: int | None = None) -> bytes:
-    """36 bytes: the key's version and the HMAC-SHA256 of these values as a row of this kind."""
+    """Return 36 bytes: the key version and the HMAC-SHA256 of these values for this kind of row."""
     key = _key(version)
     return key.version.to_bytes(_VERSION_BYTES, "big") + _mac(key.key, kind, values)
 
 
 def is_row_mac(stored: bytes | memoryview | None, kind: str, values: Sequence[Any]) -> bool:
-    """Whether this is the hash of these values, under whichever key it names."""
+    """Whether this is the hash of these values, under the key version that it names."""
     raw = bytes(stored or b"")
     if len(raw) != ROW_MAC_BYTES:
         return False
@@ -93,7 +96,7 @@ def is_row_mac(stored: bytes | memoryview | None, kind: str, values: Sequence[An
 
 
 def canonical(kind: str, values: Sequence[Any]) -> bytes:
-    """Bytes that stand for exactly these values in this order: each with its type, after its length in four bytes.
+    """Encode exactly these values in this order: each with its type, prefixed with its four-byte length.
 
     values: None, bool, int, str, bytes, UUID, aware datetime to the microsecond, or a list of such.  Raises TypeError.
     """

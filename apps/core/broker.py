@@ -1,4 +1,4 @@
-"""Notifying workers that there is work.  The work is rows, committed already: a message that is lost costs a delay."""
+"""Notifies workers of new work.  The work itself is committed rows, so a lost message only causes a delay."""
 
 import logging
 import threading
@@ -7,21 +7,23 @@ from typing import Any, Final, Protocol
 
 logger = logging.getLogger(__name__)
 
-EXPIRES_SECONDS: Final = 5  # of a message that no worker takes: the rows stay, and the schedule sends another
-QUIET_SECONDS: Final = 5.0  # after a failure, requests do not wait for the broker again so soon
+EXPIRES_SECONDS: Final = 5  # lifetime of a message; the rows stay, and the schedule sends another one
+QUIET_SECONDS: Final = 5.0  # after a failure, skip the broker for this long
 _lock = threading.Lock()
 _quiet_until = 0.0
 
 
 class Task(Protocol):
-    """What Celery makes of a function."""
+    """A Celery task."""
 
     def apply_async(self, **options: Any) -> Any: ...
 
 
 def notify(task: Task, **ids: int) -> None:
-    """Have a worker run the task with these ids soon, or not at all.  Never raises; waits for a broken broker at most
-    once in a while."""
+    """Ask a worker to run the task with these ids, without a guarantee.
+
+    Never raises.  After a failure it skips the broker for QUIET_SECONDS.
+    """
     global _quiet_until
     with _lock:
         if time.monotonic() < _quiet_until:

@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def database_time() -> datetime:
-    """Now, by the database's clock: hosts' clocks differ, and what is compared must come from one."""
+    """Return the current time of the database: hosts' clocks differ, and compared times must come from one clock."""
     with connection.cursor() as cursor:
         cursor.execute("select clock_timestamp()")
         row = cursor.fetchone()

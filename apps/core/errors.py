@@ -1,6 +1,6 @@
-"""What can go wrong, in kinds.  The specific class sits beside the function that raises it and adds a ``code``.
+"""Base classes of the domain's errors.  Specific subclasses are defined where they are raised, and add a ``code``.
 
-Only ``apps.api.errors`` knows which HTTP status a kind becomes; the domain never mentions HTTP.
+Only ``apps.api.errors`` maps them to HTTP statuses; the domain does not depend on HTTP.
 """
 
 from collections.abc import Mapping, Sequence

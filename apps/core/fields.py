@@ -1,4 +1,4 @@
-"""Columns with encrypted content. What is encrypted, and how, is declared once, on the model."""
+"""Model field for encrypted columns: the model declares which columns are encrypted, and how."""
 
 from typing import Any
 
@@ -6,13 +6,11 @@ from django.db import models
 
 
 class EncryptedField(models.BinaryField):  # type: ignore[type-arg]  # no generic at run time
-    """An envelope of ``apps.crypto``, or null.
+    """An envelope of ``apps.crypto``, or null.  In migrations it is a plain BinaryField.
 
-    context: the name bound into the envelope with the row's id, so that it opens in no other column and row.
-    is_revised: the row's ``revision`` is bound too.  is_json: the content is JSON, not text.  label: what the export of
-    a person calls it; by default the column without ``_ct``.
-
-    In migrations it is the BinaryField that the database sees.
+    context: field name in the envelope's context, together with the row's id, so that the envelope decrypts in no other
+    column or row.  is_revised: the row's ``revision`` is part of the context too.  is_json: the content is JSON, not
+    text.  label: name in the export of a person's data; by default the column without ``_ct``.
     """
 
     def __init__(
@@ -37,5 +35,5 @@ class EncryptedField(models.BinaryField):  # type: ignore[type-arg]  # no generi
 
 
 def encrypted_fields(model: type[models.Model]) -> dict[str, EncryptedField]:
-    """By column, in the order of the model."""
+    """Return the model's encrypted fields by column name, in model order."""
     return {field.attname: field for field in model._meta.concrete_fields if isinstance(field, EncryptedField)}

@@ -1,4 +1,4 @@
-"""Advisory locks that end with the transaction."""
+"""Transaction-level advisory locks."""
 
 import hashlib
 
@@ -6,11 +6,11 @@ from django.db import connections
 
 
 class TransactionRequired(Exception):
-    """An advisory lock was asked for outside a transaction, where it would be released immediately."""
+    """A lock was requested outside a transaction, where it would be released immediately."""
 
 
 def lock(*parts: object, using: str = "default") -> None:
-    """Hold the lock named by ``parts`` until this transaction ends.  Waits for its holder."""
+    """Acquire the lock named by ``parts`` until this transaction ends.  Waits for other holders."""
     connection = connections[using]
     if not connection.in_atomic_block:
         raise TransactionRequired(str(parts[0]))

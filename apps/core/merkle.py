@@ -1,7 +1,4 @@
-"""A tree of hashes over a list, the proof that one entry is in it, and the proof that the list only grew.
-
-RFC 6962, section 2.1.
-"""
+"""Merkle tree over a list, with inclusion proofs and consistency proofs.  RFC 6962, section 2.1."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +12,7 @@ def leaf(data: bytes) -> bytes:
 
 
 def root(leaves: Sequence[bytes]) -> bytes:
-    """leaves: as ``leaf`` makes them, in order."""
+    """Return the root of the tree.  leaves: hashes from ``leaf``, in order."""
     if not leaves:
         return EMPTY
     if len(leaves) == 1:
@@ -25,7 +22,7 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def path(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The hashes beside the way from the leaf up to the root, lowest first."""
+    """Return the inclusion proof of one leaf: the sibling hashes up to the root, lowest first."""
     if len(leaves) <= 1:
         return []
     middle = _split(len(leaves))
@@ -35,7 +32,7 @@ def path(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def root_of_path(one: bytes, index: int, size: int, siblings: Sequence[bytes]) -> bytes | None:
-    """The root of the tree of ``size`` leaves in which ``one`` is at ``index``; None where the path does not fit."""
+    """Return the root of the tree of ``size`` leaves with ``one`` at ``index``; None if the proof is malformed."""
     if not 0 <= index < size:
         return None
     if size == 1:
@@ -52,7 +49,7 @@ def root_of_path(one: bytes, index: int, size: int, siblings: Sequence[bytes]) -
 
 
 def growth(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """The proof that these leaves begin with the first ``old_size`` of them, lowest first.  Section 2.1.2.
+    """Return the consistency proof from the tree of the first ``old_size`` leaves, lowest first.  Section 2.1.2.
 
     old_size: from 1 to the number of leaves.
     """
@@ -60,7 +57,7 @@ def growth(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
 
 
 def has_grown(old_size: int, old_root: bytes, size: int, new_root: bytes, proof: Sequence[bytes]) -> bool:
-    """Whether the tree of the new root begins with that of the old one, as the proof shows."""
+    """Whether the proof shows that the new tree begins with the old tree."""
     if not 1 <= old_size <= size:
         return False
     found = _grown(old_size, old_root, size, proof, is_whole=True)
@@ -79,7 +76,7 @@ def _growth(leaves: Sequence[bytes], old_size: int, *, is_whole: bool) -> list[b
 def _grown(
     old_size: int, old_root: bytes, size: int, proof: Sequence[bytes], *, is_whole: bool
 ) -> tuple[bytes, bytes] | None:
-    """The roots, old and new, that the proof leads to; None where it does not fit."""
+    """Return the old and the new root computed from the proof; None if it is malformed."""
     if old_size == size:
         if is_whole:
             return (old_root, old_root) if not proof else None
@@ -100,5 +97,5 @@ def _node(left: bytes, right: bytes) -> bytes:
 
 
 def _split(size: int) -> int:
-    """The largest power of two below ``size``."""
+    """Return the largest power of two below ``size``."""
     return 1 << (size - 1).bit_length() - 1

@@ -1,4 +1,4 @@
-"""Operations of migrations: tenant isolation, encrypted tables, and SQL that an app keeps in files of its own."""
+"""Migration operations for tenant isolation, encrypted tables, and an app's SQL files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +21,11 @@ class TableOperation(Operation):
         self.model_name = model_name
 
     def sql(self, table: str) -> list[str]:
-        """Statements that apply it."""
+        """Return the statements that apply the operation."""
         raise NotImplementedError
 
     def reverse_sql(self, table: str) -> list[str]:
-        """Statements that take it back."""
+        """Return the statements that reverse the operation."""
         raise NotImplementedError
 
     def state_forwards(self, app_label: str, state: Any) -> None:
@@ -39,18 +39,18 @@ class TableOperation(Operation):
 
     def _run(self, statements: Any, app_label: str, schema_editor: Any, state: Any) -> None:
         model = state.apps.get_model(app_label, self.model_name)
-        if router.allow_migrate_model(schema_editor.connection.alias, model):  # the unmanaged too
+        if router.allow_migrate_model(schema_editor.connection.alias, model):  # includes unmanaged models
             for statement in statements(model._meta.db_table):
                 schema_editor.execute(statement, params=None)
 
 
 class EnableTenantIsolation(TableOperation):
-    """Force row-level security on the table, and let its rows refer to rows of their own tenant only.
+    """Force row-level security on the table, and allow references only to rows of the same tenant.
 
-    parents: a column to the table it refers to; the row goes with its parent.  optional_parents: the column becomes
-    null with its parent.  space_parents: as ``parents``, and both rows belong to one space.  or_readable: a condition
-    under which a row of another tenant may be read (never written).  allow_no_tenant: a row without a tenant is visible
-    in a transaction without one.
+    parents: column to referenced table; a row is deleted with its parent.  optional_parents: the column is set to null
+    when its parent is deleted.  space_parents: as ``parents``, and both rows must belong to the same space.
+    or_readable: SQL condition under which rows of other tenants may be read (never written).  allow_no_tenant: rows
+    without a tenant are visible in a transaction without one.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ def _foreign_key(table: str, column: str, parent: str, *, within: str = "tenant"
 
 
 class RequireActiveKeyVersion(TableOperation):
-    """Refuse a row whose ``key_version`` is not its tenant's active one (``apps/crypto/sql/key_versions.sql``)."""
+    """Reject rows whose ``key_version`` is not the tenant's active one (``apps/crypto/sql/key_versions.sql``)."""
 
     def describe(self) -> str:
         return f"Require the active key version in {self.model_name}"
@@ -132,7 +132,7 @@ class RequireActiveKeyVersion(TableOperation):
 def run_sql_file(app_label: str, name: str, *, database: str = "default") -> migrations.RunSQL:
     """Run ``sql/<name>.sql`` of the app.
 
-    The file's first line says what it makes; what takes it back follows a line ``-- Reverse``.
+    The file's first line describes what it creates.  The SQL to reverse it follows a line ``-- Reverse``.
     """
     text = (Path(apps.get_app_config(app_label).path) / "sql" / f"{name}.sql").read_text()
     forward, _, reverse = text.partition(_REVERSE)

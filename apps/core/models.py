@@ -1,10 +1,10 @@
-"""The base of every table."""
+"""Base class of all models."""
 
 from django.db import models
 
 
 class BaseModel(models.Model):
-    """A bigint key, because the wire contract has one integer id space, and the time the row was made."""
+    """A bigint id, because the API has one integer id space, and the creation time."""
 
     id = models.BigAutoField(primary_key=True)
     created_at = models.DateTimeField()

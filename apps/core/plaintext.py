@@ -1,12 +1,12 @@
-"""Readable text, wrapped so that it cannot leak by accident."""
+"""Wrapper for plaintext, so that it cannot leak by accident."""
 
 from typing import Final, NoReturn
 
 
 class Plaintext:
-    """Text that someone said.  Prints as nothing, compares by content, refuses to be serialised.
+    """Decrypted or received text.  Printing shows only a placeholder; comparison is by content; pickling fails.
 
-    ``reveal()`` is the one way to the string; a search for it lists every place where text is readable.
+    Only ``reveal()`` returns the string, so a search for it finds all code that reads plaintext.
     """
 
     __slots__ = ("_text",)
@@ -41,5 +41,5 @@ class Plaintext:
         raise TypeError("Plaintext cannot be pickled: it belongs to one request and goes no further")
 
     def __deepcopy__(self, memo: object) -> "Plaintext":
-        # dataclasses.asdict copies deeply; a frozen value may be shared, and stays wrapped.
+        # dataclasses.asdict makes deep copies; an immutable value may be shared, and stays wrapped.
         return self

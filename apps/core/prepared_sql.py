@@ -1,6 +1,6 @@
-"""Statements that nearly every request runs: written once, planned once a connection, answered in binary.
+"""Prepared statements for the hot paths: constant SQL, planned once per connection, with binary results.
 
-Django builds a query again each time and PostgreSQL plans it again, which together take longer than running it.
+With the ORM, Django would build and PostgreSQL would plan each query again, which takes longer than running it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from psycopg.types.range import Range
 Row = TypeVar("Row", bound=models.Model)
 
 
-# Of their values JSON has a form that PostgreSQL reads, and Django's own preparation takes seven times as long.
+# Values of these fields have a JSON form that PostgreSQL reads.  Django's own preparation takes seven times as long.
 _PLAIN: Final = (
     models.BinaryField,
     models.BooleanField,
@@ -34,17 +34,17 @@ _PLAIN: Final = (
 
 
 class _Prepared(psycopg.Cursor[Any]):
-    """Binds on the server, so that the connection may prepare (see DATABASE_PREPARE), and asks for bytes as bytes."""
+    """Binds parameters on the server, so that statements can be prepared (see DATABASE_PREPARE); results are binary."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         done = super().execute(query, params, **{"binary": True, **options})
-        self._query = _Written(self, query, params)  # type: ignore[assignment]  # what Django's log of statements reads
+        self._query = _Written(self, query, params)  # type: ignore[assignment]  # read by Django's query log
         return done
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A statement with its values in it, built only when it is read."""
+    """A statement with its values inserted, built only when it is read."""
 
     cursor: psycopg.Cursor[Any]
     text: str
@@ -57,27 +57,26 @@ class _Written:
 
 @contextmanager
 def prepared_cursor() -> Iterator[CursorWrapper]:
-    """A cursor of the main database, inside the caller's transaction, for texts that do not change from call to call.
+    """Yield a cursor of the main database, inside the caller's transaction, for SQL text that is the same in each call.
 
-    In a snapshot and in an add one plan serves all values, of the smallest space and the largest, so the text must
-    leave no choice: rows are found by an index's leading columns, and joins are lateral and by id
-    (tests/isolation/test_pinned_plans.py).
-    A value that stands alone, with nothing beside it that shows its type, needs a cast.
+    In transactions with ``snapshot`` or ``is_planned``, one generic plan serves all values, for small and large spaces.
+    So the SQL must allow only one good plan: rows are found by an index's leading columns, and joins are lateral and by
+    id (tests/isolation/test_pinned_plans.py).  A parameter whose type does not follow from its context needs a cast.
     """
     main = connections[DEFAULT_DB_ALIAS]
     assert main.connection is not None, "a transaction has begun"  # noqa: S101
     bare = _Prepared(main.connection)
-    # Wrapped as Django wraps its own: its errors, its log of statements.
+    # Wrapped like Django's own cursors, for its exceptions and its query log.
     with main._prepare_cursor(bare) as cursor:  # type: ignore[attr-defined]
         yield cursor
 
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Statements in it are sent without waiting for the answers of those before: one trip to the database for all.
+    """Send the block's statements without waiting for each result: one round trip to the database for all.
 
-    They are done in their order.  A reader of an answer in it waits for all that was sent until then; after it, all
-    are there.  An error of any is raised at the end, or by who waits, as Django raises it.
+    They run in order.  Reading a result inside the block waits for all statements sent so far; after the block, all
+    results are available.  Errors are raised as Django's, by the read that waits or at the end of the block.
     """
     main = connections[DEFAULT_DB_ALIAS]
     with main.wrap_database_errors, main.connection.pipeline():
@@ -85,9 +84,9 @@ def pipelined() -> Iterator[None]:
 
 
 class Columns(Generic[Row]):
-    """The columns of a model, to be named in a statement and read back as a row of it.
+    """The columns of a model, for use in SQL, and the conversion of result rows to model instances.
 
-    only: the names of those fields that are wanted; Django reads any other when it is asked for.
+    only: attribute names to load; other fields are deferred.
     """
 
     def __init__(self, model: type[Row], alias: str, *, only: Sequence[str] = ()) -> None:
@@ -102,10 +101,10 @@ class Columns(Generic[Row]):
 
 
 def insert(rows: Iterable[models.Model]) -> None:
-    """Write new rows of one model, as ``bulk_create`` would, in one statement that is the same for any number of them.
+    """Insert new rows of one model, like ``bulk_create``, with one SQL text for any number of rows.
 
-    They travel as JSON, which PostgreSQL reads by the types of the table's columns.  Either all have their ids or none:
-    then the database assigns them, and they are not read back.
+    The rows are sent as JSON, which PostgreSQL converts to the column types.  Either all rows have ids or none; in the
+    latter case the database assigns them, and they are not read back.
     """
     given = list(rows)
     if not given:
@@ -122,8 +121,7 @@ def insert(rows: Iterable[models.Model]) -> None:
 
 @cache
 def _insertion(model: type[models.Model], has_ids: bool) -> tuple[str, Sequence[tuple[Any, str]], Sequence[Any]]:
-    """The statement; column and attribute of the fields whose values go as they are; and the fields that make of it
-    what is stored."""
+    """Return the SQL, (column, attribute) of the fields with plain values, and the fields that prepare their values."""
     fields = [field for field in model._meta.concrete_fields if has_ids or not field.primary_key]
     table = model._meta.db_table
     columns = ", ".join(f'"{field.column}"' for field in fields)
@@ -137,7 +135,7 @@ def _is_stamped(field: Any) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    """What JSON has no form for, as PostgreSQL reads it."""
+    """Convert a value without a JSON form to text that PostgreSQL reads."""
     if isinstance(value, (bytes, memoryview)):
         return f"\\x{value.hex()}"
     if isinstance(value, np.generic):

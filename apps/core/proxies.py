@@ -1,27 +1,27 @@
-"""Who asks, where proxies stand between: the address that the last of ours saw.
+"""The caller's address behind trusted proxies: the client address that the outermost trusted proxy saw.
 
-A header is believed only from proxies that were named.  Each proxy writes the address of its client
-at the end of ``X-Forwarded-For``, so the list is read from its end, as far as it was written by ours.
+``X-Forwarded-For`` is only used from trusted proxies.  Each proxy appends the address of its client, so the list is
+read from its end, as far as trusted proxies wrote it.
 """
 
 import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-UNIX: Final = "unix"  # in a list of proxies: a client connected by a socket of this machine, which has no address
+UNIX: Final = "unix"  # in a list of proxies: a client connected through a Unix socket, which has no address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def trusted_networks(names: Iterable[str]) -> tuple[Network | str, ...]:
-    """Of addresses (``10.0.0.5``), networks (``10.0.0.0/8``) and ``unix``.  Raises ValueError for anything else."""
+    """Parse addresses (``10.0.0.5``), networks (``10.0.0.0/8``) and ``unix``.  Raises ValueError for anything else."""
     return tuple(name if name == UNIX else ipaddress.ip_network(name, strict=False) for name in names)
 
 
 def caller_address(peer: str, forwarded: str, trusted: Sequence[Network | str]) -> str:
-    """peer: the address of the connection, empty for a socket of this machine.  forwarded: ``X-Forwarded-For``.
+    """Return the caller's address; the peer itself if it is not a trusted proxy or the header is not usable.
 
-    The peer itself where it is none of ours, or where what ours say is no address.
+    peer: the address of the connection, empty for a Unix socket.  forwarded: ``X-Forwarded-For``.
     """
     believed = str(_address(peer) or peer)
     if not _is_ours(peer, trusted):
@@ -46,7 +46,7 @@ def _is_ours(text: str, trusted: Sequence[Network | str]) -> bool:
 
 
 def _address(text: str) -> Address | None:
-    """Also with a port, as some proxies write it: ``203.0.113.7:4711``, ``[2001:db8::7]:4711``."""
+    """Parse an address, with or without a port: ``203.0.113.7:4711``, ``[2001:db8::7]:4711``.  None if invalid."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]

@@ -1,7 +1,7 @@
-"""Transactions that PostgreSQL gave up in favour of others are done again, by the code that began them.
+"""Retries of transactions that PostgreSQL aborted in favour of others, by the code that began them.
 
-Of transactions that wait for each other in a circle one is chosen and undone (40P01); one that saw what another has
-changed since may be undone as well (40001).  Nothing is wrong with it: done again, it goes through.
+PostgreSQL aborts one of several deadlocked transactions (40P01), and may abort one whose snapshot conflicts with a
+concurrent change (40001).  The same transaction usually succeeds when it is repeated.
 """
 
 import random
@@ -18,18 +18,18 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 P = ParamSpec("P")
 T = TypeVar("T")
 
-TRIES: Final = 4  # the first, and three more
-PAUSE_SECONDS: Final = 0.05  # at most, before the second; twice as long before each that follows
-READS: Final = ("select", "set", "show", "with")  # how statements begin that write nothing, unless they hold one of ...
+TRIES: Final = 4  # the first attempt and three retries
+PAUSE_SECONDS: Final = 0.05  # base of the random pause, which doubles with each attempt
+READS: Final = ("select", "set", "show", "with")  # read-only statements begin like this, and do not match ...
 WRITES: Final = re.compile(r"insert into|delete from|audit_record\(|(?<!for )(?<!no key )update ")
 
 
 def retried(work: Callable[P, T]) -> Callable[P, T]:
-    """The same function, which is called again, up to three times, when its transaction was given up.
+    """Wrap a function so that it is called again, up to three times, when its transaction was aborted.
 
-    Only as long as nothing that it wrote was committed: what is done is not done twice.  Inside of a transaction it is
-    called once, as only who began that can do all of it again.  Raises the last error; who is further out and retries
-    as well then leaves it at that.
+    It is not called again once any of its writes was committed, so nothing is done twice.  Inside a transaction it is
+    called once, because only the code that began the transaction can repeat it.  Raises the last error, which an outer
+    ``retried`` function does not retry again.
     """
 
     @wraps(work)
@@ -54,12 +54,12 @@ def retried(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def was_given_up(error: BaseException) -> bool:
-    """Whether the transaction was undone in favour of another, and would go through now."""
+    """Whether PostgreSQL aborted the transaction in favour of another one, so that a retry can succeed."""
     return isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
 
 
 class _Commits:
-    """Sees whether anything was written and committed.  For Django's ``execute_wrapper``."""
+    """Detects whether any write was committed.  For Django's ``execute_wrapper``."""
 
     def __init__(self) -> None:
         self.are_any = False
@@ -75,10 +75,10 @@ class _Commits:
 
 
 def _is_write(sql: Any) -> bool:
-    """Whether it may not be done twice."""
-    if not isinstance(sql, str):  # made of parts, by the few places that name tables in them: they delete
+    """Whether the statement must not run twice."""
+    if not isinstance(sql, str):  # composed SQL: used only in a few places, which delete rows
         return True
     text = sql.strip().lower()
     if text.startswith("insert into") and text.endswith("on conflict do nothing"):
-        return False  # it may be done as often as one likes
+        return False  # idempotent
     return not text.startswith(READS) or WRITES.search(text) is not None

@@ -1,8 +1,8 @@
-"""Whose data: the shut manager, and the transaction that tells PostgreSQL which tenant is asking.
+"""Tenant isolation: a manager that requires a scope, and the transaction that sets the tenant in PostgreSQL.
 
-Two walls.  The first: ``objects`` reads nothing until ``within(scope)`` has been said, and creates rows of a scope's
-tenant only.  The second: row-level security shows no row of a tenant table unless the transaction has named that tenant
-(see ``tenant_transaction``).
+There are two barriers.  ``objects`` refuses queries without ``within(scope)``, and creates rows of the scope's tenant
+only.  Row-level security hides all rows of a tenant table unless the transaction has set that tenant (see
+``tenant_transaction``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,29 +17,29 @@ Row = TypeVar("Row", bound="ScopedModel")
 
 
 class InTenant(Protocol):
-    """Anything that says which tenant it belongs to; in practice ``apps.projects.scope.Scope``."""
+    """Anything with a tenant id; in practice ``apps.projects.scope.Scope``."""
 
     @property
     def tenant_id(self) -> int: ...
 
 
 class ScopeRequired(Exception):
-    """A query on tenant data did not say whose."""
+    """A query on tenant data has no scope."""
 
 
 class WrongTenant(Exception):
-    """A row that was to be created belongs to another tenant than the scope."""
+    """A row to be created belongs to another tenant than the scope."""
 
 
 class ScopedQuerySet(models.QuerySet[Row]):
-    """Chainable filters; ``within`` is where every one begins."""
+    """A query set whose queries all begin with ``within``."""
 
     def within(self, scope: InTenant) -> Self:
         return self.filter(tenant_id=scope.tenant_id)
 
 
 class ScopedManager(models.Manager[Row]):
-    """Refuses everything that names no scope: ``within(scope)`` reads and changes, three methods create."""
+    """Refuses queries without a scope: ``within(scope)`` reads and changes rows, three methods create them."""
 
     def get_queryset(self) -> NoReturn:
         raise ScopeRequired(f"{self.model.__name__}.objects needs .within(scope)")
@@ -48,8 +48,8 @@ class ScopedManager(models.Manager[Row]):
         return ScopedQuerySet[Row](self.model, using=self._db).within(scope)
 
     def create(self, scope: InTenant, /, **fields: Any) -> Any:  # type: ignore[override]
-        """A new row of the scope's tenant.  Raises WrongTenant."""
-        # Any: of what returns a row mypy's plugin for Django takes the scope for the row's first field.
+        """Create a row of the scope's tenant.  Raises WrongTenant."""
+        # Any, because mypy's Django plugin would take the scope for the row's first field.
         (row,) = self._owned(scope, [self.model(**fields)])
         row.save(force_insert=True, using=self._db)
         return row
@@ -57,15 +57,17 @@ class ScopedManager(models.Manager[Row]):
     def bulk_create(  # type: ignore[override]
         self, scope: InTenant, rows: Iterable[Row], /, *, ignore_conflicts: bool = False
     ) -> list[Row]:
-        """Save new rows of the scope's tenant in one statement; the rows.  Raises WrongTenant, and then saves none."""
+        """Create rows of the scope's tenant in one statement and return them.  Raises WrongTenant, and saves none."""
         owned = self._owned(scope, rows)
         return self._unfiltered().bulk_create(owned, ignore_conflicts=ignore_conflicts)
 
     def update_or_create(  # type: ignore[override]
         self, scope: InTenant, /, *, defaults: Mapping[str, Any], create_defaults: Mapping[str, Any], **lookup: Any
     ) -> tuple[Row, bool]:
-        """The row of the scope's tenant that was found and changed, or is new, and whether it is.  Raises WrongTenant
-        where a field names a tenant."""
+        """Update or create a row of the scope's tenant.  Return it and whether it is new.
+
+        Raises WrongTenant if any field names a tenant.
+        """
         if not {"tenant", "tenant_id"}.isdisjoint({*defaults, *create_defaults, *lookup}):
             raise WrongTenant(self.model.__name__)
         return self._unfiltered().update_or_create(
@@ -76,7 +78,7 @@ class ScopedManager(models.Manager[Row]):
         return models.QuerySet(self.model, using=self._db)
 
     def _owned(self, scope: InTenant, rows: Iterable[Row]) -> list[Row]:
-        """The rows, with the scope's tenant where they name none.  Raises WrongTenant where they name another."""
+        """Return the rows, with the scope's tenant set where it was missing.  Raises WrongTenant for another tenant."""
         owned = list(rows)
         for row in owned:
             if row.tenant_id is None:
@@ -87,9 +89,9 @@ class ScopedManager(models.Manager[Row]):
 
 
 class ScopedModel(BaseModel):
-    """A row that belongs to one tenant, and leaves with it."""
+    """A row that belongs to one tenant and is deleted with it."""
 
-    # No index of its own: every index of a tenant table begins with the tenant, and a bare one misleads the planner.
+    # No separate index: every index of a tenant table begins with the tenant, and a bare one misleads the planner.
     tenant = models.ForeignKey("tenants.Tenant", models.CASCADE, related_name="+", db_index=False)
     everyone = models.Manager()  # for Django's own machinery; a guard test lists who else may use it
 
@@ -98,8 +100,7 @@ class ScopedModel(BaseModel):
         default_manager_name = "everyone"
 
     def _do_update(self, base_qs: Any, *arguments: Any) -> Any:
-        """What ``save`` does to a row that exists.  Django names the row by its id alone; here the tenant goes with it,
-        as in every other statement."""
+        """Add the tenant to the condition of the update in ``save``, where Django uses only the id."""
         mine = base_qs.filter(tenant_id=self.tenant_id)
         return super()._do_update(mine, *arguments)
 
@@ -108,24 +109,24 @@ class ScopedModel(BaseModel):
 def tenant_transaction(
     scope: InTenant, *, using: str = "default", snapshot: bool = False, is_planned: bool = False
 ) -> Iterator[None]:
-    """A transaction in which row-level security shows this tenant's rows and no others.
+    """Open a transaction in which row-level security shows only this tenant's rows.
 
-    snapshot: all its statements see the same moment, and none may write; inside another transaction, that one's rules.
-    is_planned: what is prepared is planned once for all values, as it is in a snapshot.
+    snapshot: repeatable read and read-only; ignored inside another transaction.  is_planned: prepared statements use
+    one generic plan for all values, as in a snapshot.
 
-    The setting is local to the transaction: it can never outlive it on a pooled connection.  Inside a transaction of
-    another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
+    The tenant setting is local to the transaction, so it cannot outlive it on a pooled connection.  Inside a
+    transaction of another tenant, the outer tenant is set again at the end.
     """
     is_nested = connections[using].in_atomic_block
     mine = str(scope.tenant_id)
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         if not is_nested:
-            # BEGIN, the level and the tenant travel together: a third of the waiting of a short transaction.
+            # BEGIN, isolation level and tenant are sent together, which saves a third of a short transaction's wait.
             with connections[using].connection.pipeline():
                 if snapshot:
                     cursor.execute("set transaction isolation level repeatable read, read only")
                 if snapshot or is_planned:
-                    # Planning takes longer than running.
+                    # Planning takes longer than execution.
                     cursor.execute("set local plan_cache_mode = force_generic_plan")
                 cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
             yield

@@ -1,10 +1,10 @@
-"""Fresh ids, for rows whose seals are bound to their id and so need it before they are written."""
+"""Reserves ids for rows with encrypted columns: the encryption needs the id before the row is inserted."""
 
 from apps.core.prepared_sql import prepared_cursor
 
 
 def reserve_ids(count: int, *, sequence: str) -> list[int]:
-    """As many ids of this sequence, ascending, that no other caller has or will get.  Inside a transaction."""
+    """Reserve ``count`` ids of this sequence and return them, ascending.  Call it inside a transaction."""
     if not count:
         return []
     with prepared_cursor() as cursor:

@@ -1,10 +1,10 @@
-"""Background work that is done in slices of a few seconds, so that other work in the queue gets its turn."""
+"""Result of background work in slices of a few seconds, so that other tasks in the queue get their turn."""
 
 from enum import StrEnum
 
 
 class SliceOutcome(StrEnum):
-    """Of one slice: nothing is left; time is up; other workers are at what is left."""
+    """Result of one slice: nothing is left; the time is up; other workers hold the remaining work."""
 
     OVER = "over"
     MORE = "more"

@@ -1,7 +1,6 @@
 """The primitives: AES-256-GCM, HKDF-SHA512, HMAC, constant-time comparison.
 
-Beside ``signatures``, the only file of this app that imports ``cryptography``.  Nothing here knows what a tenant or a
-memory is.
+Only this file and ``signatures`` import ``cryptography`` in this app.  It does not depend on tenants or memories.
 """
 
 from typing import Final, Literal, final
@@ -27,12 +26,12 @@ class TagError(Exception):
 
 
 def seal(key: bytes, nonce: bytes, text: bytes, associated: bytes) -> bytes:
-    """Ciphertext and 16-byte tag under AES-256-GCM.  The caller never gives one (key, nonce) twice."""
+    """Return AES-256-GCM ciphertext and its 16-byte tag.  The caller must never use the same (key, nonce) twice."""
     return _cipher(key, nonce).encrypt(nonce, text, associated)
 
 
 def open_sealed(key: bytes, nonce: bytes, sealed: bytes, associated: bytes) -> bytes:
-    """The text of ``seal`` with the same arguments.  Raises TagError for anything else."""
+    """Return the text that ``seal`` encrypted with the same arguments.  Raises TagError for anything else."""
     try:
         return _cipher(key, nonce).decrypt(nonce, sealed, associated)
     except InvalidTag:
@@ -40,7 +39,7 @@ def open_sealed(key: bytes, nonce: bytes, sealed: bytes, associated: bytes) -> b
 
 
 def _cipher(key: bytes, nonce: bytes) -> AESGCM:
-    # AESGCM itself also takes shorter keys and other nonce sizes, which nothing of ours may use.
+    # AESGCM itself also accepts shorter keys and other nonce sizes; this application must not use them.
     if len(key) != KEY_BYTES or len(nonce) != NONCE_BYTES:
         raise ValueError("AES-256-GCM here takes a 32-byte key and a 12-byte nonce")
     return AESGCM(key)
@@ -57,14 +56,14 @@ def expand(prk: bytes, info: bytes, length: int) -> bytes:
 
 
 def keystream(key: bytes, length: int) -> bytes:
-    """The first ``length`` bytes of AES-256-CTR from block 0.  One key makes one stream: give each use its own key."""
+    """Return the first ``length`` bytes of AES-256-CTR from block 0.  Each use needs its own key."""
     if len(key) != KEY_BYTES:
         raise ValueError("a keystream takes a 32-byte key")
     return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(length))
 
 
 def equal(left: bytes, right: bytes) -> bool:
-    """Whether both are the same, in a time that does not show where they differ."""
+    """Compare in constant time: the duration does not reveal where the values differ."""
     return constant_time.bytes_eq(left, right)
 
 

@@ -1,4 +1,4 @@
-"""Sealing what belongs to the deployment and to no tenant: the secrets of people's second factors."""
+"""Encryption of deployment-wide values that belong to no tenant: the secrets of users' second factors."""
 
 import base64
 import uuid
@@ -12,17 +12,17 @@ from apps.crypto.envelope import KEY_BYTES, Box, DecryptError, key_version_of
 from apps.crypto.key_cache import UnwrappedKey, service_key
 from apps.crypto.models import ServiceName
 
-_NOBODY: Final = uuid.UUID(int=0)  # stands where the envelope wants a tenant and a space
+_NOBODY: Final = uuid.UUID(int=0)  # placeholder for the tenant and the space in the envelope context
 
 
 def seal_for_deployment(field: str, text: Plaintext) -> str:
-    """The sealed form of ``text`` in Base64; it opens only as this ``field``.  Raises KeysUnavailable."""
+    """Encrypt ``text`` and return Base64, which decrypts only as this ``field``.  Raises KeysUnavailable."""
     box = _box(service_key(ServiceName.FACTORS))
     return base64.b64encode(box.seal(field, 0, text.reveal().encode())).decode("ascii")
 
 
 def open_for_deployment(field: str, sealed: str) -> Plaintext:
-    """What ``seal_for_deployment`` sealed as this field.  Raises DecryptError, KeysMissing, KeysUnavailable."""
+    """Decrypt a value of ``seal_for_deployment`` for this field.  Raises DecryptError, KeysMissing, KeysUnavailable."""
     try:
         blob = base64.b64decode(sealed, validate=True)
     except ValueError:

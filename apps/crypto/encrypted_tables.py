@@ -1,7 +1,7 @@
-"""Tables of sealed rows: registered by the apps that own them, and tended by apps above that need not know them.
+"""Registry of tables with encrypted columns.  The apps that own the tables register them.
 
-Two things are tended: keys turn, and rows that fail their seal are put aside (``apps.memories.reencryption`` and
-``apps.memories.integrity``).
+Other apps maintain all registered tables without importing their models: ``apps.memories.reencryption`` re-encrypts
+rows after a key rotation, and ``apps.memories.integrity`` quarantines rows that do not decrypt.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from apps.projects.scope import Scope, SpaceRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A row that did not open.  table: the registered name.  reason: the code of the DecryptError."""
+    """A row that did not decrypt.  table: the registered name.  reason: the code of the DecryptError."""
 
     table: str
     record_id: int
@@ -35,7 +35,7 @@ class Broken:
 
 
 class SealedTable(Protocol):
-    """A table with sealed rows that carry a ``key_version``; those without a seal may have none."""
+    """A table with encrypted rows that store a ``key_version``.  Rows without encrypted values may have none."""
 
     @property
     def name(self) -> str: ...
@@ -44,14 +44,20 @@ class SealedTable(Protocol):
     def table(self) -> str: ...
 
     def reseal(self, scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Broken]:
-        """Seal these rows, locked by the caller, under the active version; which of them did not open."""
+        """Re-encrypt these rows under the active key version and return those that did not decrypt.
+
+        The caller has locked the rows.
+        """
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Remake the handles of the space's rows (None: of what belongs to no space); how many."""
+        """Recompute the keyed hashes of the space's rows and return their number.
+
+        space: None for rows that belong to no space.
+        """
 
 
 class BrokenRowReporter(Protocol):
-    """Remembers that a row did not open, whatever the outcome of the caller's transaction."""
+    """Records that a row did not decrypt, even if the caller's transaction is rolled back."""
 
     def __call__(
         self, scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str, now: datetime
@@ -59,39 +65,39 @@ class BrokenRowReporter(Protocol):
 
 
 TABLES: Final[list[SealedTable]] = []
-# By a table's name: opens one row of it, if it is there.  Raises DecryptError when it does not open.
+# By table name: decrypts one row, if it exists.  Raises DecryptError when it does not decrypt.
 OPENERS: Final[dict[str, Callable[[Scope, int], None]]] = {}
 _reports: Final[list[BrokenRowReporter]] = []
 
 
 def register(table: SealedTable) -> None:
-    """For an app that seals rows of its own: once, when it is ready."""
+    """Register an app's encrypted table.  The app calls this once, from ``AppConfig.ready``."""
     TABLES.append(table)
     if isinstance(table, SealedColumns):
         OPENERS[table.name] = table.open_one
 
 
 def report_to(report: BrokenRowReporter) -> None:
-    """For the app that keeps the list of such rows: once, when it is ready."""
+    """Register the app that stores the list of broken rows.  It calls this once, from ``AppConfig.ready``."""
     _reports.append(report)
 
 
 def report_broken(
     scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str, now: datetime
 ) -> None:
-    """Report that a row did not open; the reader leaves it out and goes on."""
+    """Report that a row did not decrypt.  The caller then skips the row and continues."""
     for report in _reports:
         report(scope, error, record_id, space_id=space_id, table=table, now=now)
 
 
 def ciphers_of(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
-    """Under the active version, by the space's id."""
+    """Return the ciphers of these spaces under the active key version, by space id."""
     spaces = Space.objects.within(scope).filter(pk__in=space_ids)
     return {space.pk: open_space(scope.tenant, space.ref) for space in spaces}
 
 
 def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any]], scope: Scope) -> None:
-    """Set these columns of rows of one table.  types: column to its type, ``id`` first."""
+    """Update these columns for many rows of one table.  types: column name to SQL type, ``id`` first."""
     if not rows:
         return
     names = list(types)
@@ -107,10 +113,10 @@ def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any
 
 
 class SealedColumns:
-    """A table of which each sealed column is opened and sealed by itself: most tables are.
+    """A table whose encrypted columns are independent of each other, as in most tables.
 
-    Its columns are the model's EncryptedFields.  Rows are encrypted under the key of their space, or the tenant's where
-    they belong to none.
+    The columns are the model's EncryptedFields.  Rows are encrypted under the key of their space, or under the tenant's
+    key if they belong to no space.
     """
 
     name: ClassVar[str]
@@ -145,14 +151,14 @@ class SealedColumns:
         return broken
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Nothing here is known by a handle; a table with handles says how to remake them."""
+        """Do nothing: this table has no keyed hashes.  Tables that have some override this method."""
         return 0
 
     def remake(self, scope: Scope, rows: Any, types: Mapping[str, str], handles: Callable[[Any], Sequence[Any]]) -> int:
-        """Remake the handles of these rows; how many there were.  types: column to its type.
+        """Recompute the keyed hashes of these rows and return the number of rows written.
 
-        handles: of one row, in the order of the columns.  A row of which it raises DecryptError keeps those it has: it
-        is in quarantine, or will be when it is next read.
+        types: column name to SQL type.  handles: returns the new values of one row, in the order of ``types``.  If it
+        raises DecryptError, the row is not changed: it is in quarantine, or will be when it is next read.
         """
         made = []
         for row in rows.order_by("pk").iterator(1_000):
@@ -164,23 +170,23 @@ class SealedColumns:
         return len(made)
 
     def open_one(self, scope: Scope, row_id: int) -> None:
-        """Raises DecryptError if it does not open."""
+        """Decrypt the row, if it exists, to check it.  Raises DecryptError."""
         row = self.model.objects.within(scope).filter(pk=row_id).first()
         if row is not None:
             self.open_columns(row, self.ciphers(scope, [row])[_space_id(row)])
 
     def open_columns(self, row: Any, cipher: SpaceCipher) -> dict[str, bytes | None]:
-        """The content of each sealed column, in order."""
+        """Return the decrypted content of each encrypted column, in column order."""
         return {column: open_field(field, row, cipher) for column, field in self.columns.items()}
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
-        """By the id of the row's space; the tenant's under None."""
+        """Return the ciphers for these rows by space id; the tenant's own cipher is under None."""
         found: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
         return found | dict(ciphers_of(scope, {one for row in rows if (one := _space_id(row)) is not None}))
 
 
 def open_field(field: EncryptedField, row: Any, cipher: SpaceCipher) -> bytes | None:
-    """The content of the row's column; None for null.  Raises DecryptError."""
+    """Decrypt one column of the row; None for null.  Raises DecryptError."""
     blob = getattr(row, field.attname)
     if blob is None:
         return None
@@ -188,7 +194,7 @@ def open_field(field: EncryptedField, row: Any, cipher: SpaceCipher) -> bytes | 
 
 
 def seal_field(field: EncryptedField, row: Any, raw: bytes | None, cipher: SpaceCipher) -> bytes | None:
-    """The envelope of ``raw`` for the row's column."""
+    """Encrypt ``raw`` into an envelope for this column of the row; None for None."""
     if raw is None:
         return None
     return cipher.seal(field.context, row.pk, raw, revision=row.revision if field.is_revised else 0)

@@ -1,4 +1,4 @@
-"""The ciphertext's byte layout, suite 1: a fresh key for every message, committing to key and context.
+"""Envelope format of ciphertexts, suite 1: a new key for every message, with a commitment to key and context.
 
 ::
 
@@ -12,14 +12,15 @@
     message key, commitment = okm[:32], okm[32:]
     ciphertext || tag = AES-256-GCM(message key, nonce = 0^96, padded text, associated = A)
 
-A message key is used once, so the nonce may be constant.  The commitment is compared first: one blob cannot be made
-to open under two keys.  The context is in the derivation and in the associated data, so a moved blob fails twice.
+A message key is used once, so the nonce may be constant.  The commitment is compared first, so no one can build one
+blob that decrypts under two keys.  The context is part of both the key derivation and the associated data, so a blob
+copied to another row or column fails both checks.
 
-The context is eight parts, each behind its length in two bytes: "mem/1", deployment, tenant (16), environment (1),
-space (16), field, record id (8), revision (8); numbers big-endian.
+The context has eight parts, each prefixed with its two-byte length: "mem/1", deployment, tenant (16 bytes),
+environment (1), space (16), field, record id (8), revision (8).  Numbers are big-endian.
 
-The text is padded with 0x80 and zeros to a multiple of 64 up to 512 bytes, above that to PADME's sizes (Nikitin et
-al. 2019, section 4), so that its length reveals little.
+The text is padded with 0x80 and zeros, to a multiple of 64 bytes up to 512 bytes and to PADME's sizes above that
+(Nikitin et al. 2019, section 4), so that the ciphertext's length reveals little.
 """
 
 import os
@@ -36,11 +37,11 @@ FORMAT: Final = 1
 SUITE: Final = 1
 OVERHEAD_BYTES: Final = 78
 KEY_BYTES: Final = 64
-# The API takes texts of one million characters, up to 4 bytes each.  They are sealed in one piece, which costs their
-# size in memory a few times over; more than this would need chunks, each with its place in the context.
+# The API accepts texts of one million characters, up to 4 bytes each.  A text is encrypted in one piece, which needs a
+# few times its size in memory.  Larger texts would need chunks, each with its position in the context.
 MAX_PLAINTEXT_BYTES: Final = 4 * 1024 * 1024
 
-# One byte each; "" stands for what belongs to a whole tenant.  Never renumber: the byte is in every ciphertext.
+# One byte each; "" is for values that belong to a whole tenant.  Never renumber: every envelope is bound to this byte.
 ENVIRONMENTS: Final = {"": 0, "development": 1, "staging": 2, "production": 3}
 
 _LABEL: Final = b"mem/1"
@@ -57,7 +58,7 @@ class DecryptError(Unavailable):
     """This record cannot be opened."""
 
     def __init__(self, reason: str) -> None:
-        """reason: a short code for the audit, never for a caller, to whom all failures look alike."""
+        """reason: a short code for the audit log.  Callers never see it: all failures look the same to them."""
         super().__init__()
         self.reason = reason
 
@@ -68,9 +69,9 @@ class PlaintextTooLarge(TooLarge):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a sealed value belongs.  It opens there and nowhere else.
+    """The deployment, tenant, space, field and record an envelope belongs to.  It decrypts only in this context.
 
-    field: ``"table.column"``.  revision: counts the values that one column of one record has had, where they change.
+    field: ``"table.column"``.  revision: number of the value, for a column whose value changes.
     """
 
     deployment: str
@@ -90,20 +91,20 @@ class Context:
 
 
 def seal(key: bytes, context: Context, plaintext: bytes, *, key_version: int) -> bytes:
-    """The sealed form of ``plaintext``.  key: 64 bytes.  Raises PlaintextTooLarge."""
+    """Encrypt ``plaintext`` into an envelope.  key: 64 bytes.  Raises PlaintextTooLarge."""
     return _seal(_message_keys(key), context.to_bytes(), plaintext, key_version, os.urandom(_SALT_BYTES))
 
 
 def open_sealed(key: bytes, context: Context, blob: bytes) -> bytes:
-    """What was sealed under this key for this context.  Raises DecryptError for anything else."""
+    """Decrypt an envelope made with this key and context.  Raises DecryptError for anything else."""
     _check_numbers(context.record_id, context.revision)
     return _open(_message_keys(key), context.to_bytes(), blob)
 
 
 def key_version_of(blob: bytes) -> int:
-    """The key version that a blob says it was sealed under.  Raises DecryptError if it is no blob of ours.
+    """Return the key version in the envelope's header.  Raises DecryptError if the blob is not such an envelope.
 
-    It chooses the key and proves nothing: opening does.
+    The version is only used to select the key.  It is not authenticated until the envelope is decrypted.
     """
     if len(blob) < OVERHEAD_BYTES:
         raise DecryptError("truncated")
@@ -115,9 +116,9 @@ def key_version_of(blob: bytes) -> int:
 
 @final
 class Box:
-    """The envelope for many fields of one space: seals and opens the same bytes as ``seal`` and ``open_sealed``.
+    """Encrypts and decrypts many fields of one space, in the same format as ``seal`` and ``open_sealed``.
 
-    The key and the owner's part of the context are prepared once, which halves the time of a field.
+    The key and the tenant's and space's part of the context are prepared once, which halves the time per field.
     """
 
     __slots__ = ("_fields", "_keys", "_owner", "key_version")
@@ -141,13 +142,13 @@ class Box:
     def _context(self, field: str, record_id: int, revision: int) -> bytes:
         start = self._fields.get(field)
         if start is None:
-            # Field names are columns of the schema, a few dozen in all, so this never grows.
+            # Field names are columns of the schema, a few dozen in all, so this cache stays small.
             start = self._fields[field] = self._owner + _prefixed(field.encode())
         return start + _RECORD.pack(8, record_id, 8, revision)
 
 
 def padded_size(size: int) -> int:
-    """The sealed length, less the overhead, of a text of ``size`` bytes."""
+    """Return the padded length of a text of ``size`` bytes: the envelope's length without the overhead."""
     marked = size + 1
     if marked <= 512:
         return (marked + 63) & ~63
@@ -158,7 +159,7 @@ def padded_size(size: int) -> int:
 
 
 def _seal(keys: aead.Mac, context: bytes, plaintext: bytes, key_version: int, salt: bytes) -> bytes:
-    """``seal`` with the salt chosen by the caller, so that known answers can be tested.  Never give a salt twice."""
+    """``seal`` with a salt from the caller, so that tests can use known answers.  Never use a salt twice."""
     if len(plaintext) > MAX_PLAINTEXT_BYTES:
         raise PlaintextTooLarge
     header = _HEADER.pack(FORMAT, SUITE, key_version)
@@ -185,20 +186,20 @@ def _open(keys: aead.Mac, context: bytes, blob: bytes) -> bytes:
 
 
 def _check_numbers(record_id: int, revision: int) -> None:
-    """Raise DecryptError for numbers that have no bytes: a row is read with its own, which someone may have changed."""
+    """Raise DecryptError for numbers that do not fit 8 bytes: someone may have changed them in the row."""
     if not (0 <= record_id < 2**64 and 0 <= revision < 2**64):
         raise DecryptError("context")
 
 
 def _message_keys(key: bytes) -> aead.Mac:
-    # HKDF-Expand wants a pseudorandom key at least as long as the hash (RFC 5869 section 2.3).
+    # HKDF-Expand needs a pseudorandom key at least as long as the hash (RFC 5869 section 2.3).
     if len(key) != KEY_BYTES:
         raise ValueError("an envelope key has 64 bytes")
     return aead.Mac(key, "sha512")
 
 
 def _derive(keys: aead.Mac, salt: bytes, associated: bytes) -> bytes:
-    # HKDF-Expand to exactly one hash length is its first block: one HMAC, with the block's number at the end.
+    # HKDF-Expand to exactly one hash length is one HMAC over its input and the block number 1.
     return keys(_MESSAGE + salt + sha256(associated).digest() + b"\x01")
 
 

@@ -1,4 +1,4 @@
-"""Looking after the keys: how many there are, how old, and whether each still opens.  No key is given out."""
+"""Health checks of the keys: whether each still unwraps, and how old they are.  No key leaves this module."""
 
 import uuid
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from apps.crypto.models import KeyKind, KeyState, ServiceKey, TenantKey
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """Of how many tenants every active key opens, and how many tenants have one at all."""
+    """opened: number of tenants whose active keys all unwrap.  all: number of tenants that have an active key."""
 
     opened: int
     all: int
 
 
 def unwrap_active_keys() -> Unwrapped:
-    """Ask the provider for every active root and identity key, one after the other."""
+    """Unwrap every active root and identity key with the KMS provider, one after the other."""
     rows = TenantKey.objects.filter(state=KeyState.ACTIVE).order_by("tenant_uid", "kind").iterator()
     opens: dict[uuid.UUID, bool] = {}
     for row in rows:
@@ -30,16 +30,16 @@ def unwrap_active_keys() -> Unwrapped:
 
 
 def oldest_root_key() -> datetime | None:
-    """When the oldest root key that writes use became active."""
+    """Return the activation time of the oldest active root key; None without any."""
     row = TenantKey.objects.filter(state=KeyState.ACTIVE, kind=KeyKind.ROOT).order_by("activated_at", "pk").first()
     return row.activated_at if row else None
 
 
 def first_foreign_key() -> str | None:
-    """The name of a key that the provider answers for and says is not ours; None when the ones looked at are.
+    """Return the name of a sampled key whose unwrapping fails with KeyMismatch; None if there is none.
 
-    One service key and one tenant's are enough: whatever they are bound to, all are.  Raises AdapterError when the
-    provider cannot be asked.
+    One service key and one tenant key are enough, because all keys are bound to the same deployment and provider.
+    Raises AdapterError when the provider cannot be reached.
     """
     for row in _samples():
         try:

@@ -1,8 +1,8 @@
-"""This process keeps unwrapped keys in its memory for a short time.
+"""Per-process cache of unwrapped keys.
 
-What a process holds can be read from its memory for as long as it holds it; Python cannot promise to erase it.  So it
-is little and short: the least used tenants go, everyone's keys go after five minutes or a million uses, a raised epoch
-drops a tenant's keys immediately, and a forked child starts with none.
+A key in the cache can be read from the process's memory, and Python cannot guarantee to erase it.  So the cache is
+small and short-lived: it evicts the least recently used tenants, drops every key after five minutes or a million uses,
+drops a tenant's keys when their epoch rises, and starts empty in a forked child.
 """
 
 import os
@@ -23,17 +23,17 @@ from apps.crypto.keyring import KeysMissing, TenantLike
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, ServiceName, TenantKey
 
 MAX_TENANTS: Final = 1_024
-MAX_SPACES: Final = 4_096  # of all tenants together; a space's derived keys and rotation take some 20 kB
+MAX_SPACES: Final = 4_096  # over all tenants; a space's derived keys and rotation take about 20 kB
 KEEP_SECONDS: Final = 300.0
 MAX_USES: Final = 1_000_000
 
-# Rows that are read may be under any of these; a pending one that does not unwrap is found before it is needed.
+# Rows may be encrypted under any of these.  Pending keys are loaded too, to find one that does not unwrap early.
 _LOADED: Final = (KeyState.PENDING, KeyState.ACTIVE, KeyState.READ_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedKey:
-    """A key of the whole deployment, 32 bytes, and its version, to be stored beside what is made with it."""
+    """A 32-byte key of the whole deployment, and its version, which is stored with each value made with the key."""
 
     version: int
     key: bytes = field(repr=False)
@@ -56,14 +56,14 @@ class _TenantKeys:
         return sum(tally.seals + tally.opens for tally in self.tallies.values()) >= MAX_USES
 
     def __del__(self) -> None:
-        # Not sooner: another thread may be deriving from them, and would do so from zeros.
+        # Not when the entry is evicted: another thread may still derive from these keys, and would read zeros.
         for key in (*self.roots.values(), *self.identities.values()):
             key[:] = bytes(len(key))
 
 
 @final
 class _Cache:
-    """What this process holds.  Loading happens outside the lock: two threads may load the same, and one load stays."""
+    """The keys of this process.  Loading happens outside the lock: of two concurrent loads, one result stays."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -117,7 +117,7 @@ class _Cache:
             tally=keys.tallies[version],
         )
         with self._lock:
-            # Only beside the keys it came from: they may have been dropped meanwhile.
+            # Store it only while the tenant's keys are still cached: they may have been dropped meanwhile.
             if self._tenants.get(tenant) is keys:
                 self._spaces[name] = (keys, derived)
                 while len(self._spaces) > MAX_SPACES:
@@ -139,7 +139,7 @@ class _Cache:
                 del self._spaces[name]
 
     def _expiry(self) -> float:
-        # Up to a fifth sooner, so that many processes do not all ask the provider in the same second.
+        # Up to 20 % sooner, so that many processes do not all call the provider in the same second.
         return self._clock() + KEEP_SECONDS * (1 - secrets.randbelow(1_000) / 5_000)
 
 
@@ -148,17 +148,17 @@ os.register_at_fork(after_in_child=_cache.clear)
 
 
 def forget_all() -> None:
-    """Hold no key any more.  The next use unwraps again."""
+    """Empty the cache.  The next use of a key unwraps it again."""
     _cache.clear()
 
 
 def space_keys(tenant: TenantLike, space: SpaceLike, *, version: int, epoch: int) -> SpaceKeys:
-    """The derived keys of a space.  Raises KeysMissing, KeysUnavailable or SpaceShredded."""
+    """Return the derived keys of a space.  Raises KeysMissing, KeysUnavailable or SpaceShredded."""
     return _cache.space(tenant.uid, space, version, epoch)
 
 
 def service_key(name: ServiceName | str, version: int | None = None) -> UnwrappedKey:
-    """A key of the whole deployment, the active one unless ``version`` names another; made on first use.
+    """Return a key of the whole deployment, created on first use: the active version, or ``version``.
 
     Raises KeysMissing for an unknown version, KeysUnavailable.
     """
@@ -177,7 +177,7 @@ def _load_tenant(uid: uuid.UUID, epoch: int, *, expires: float) -> _TenantKeys:
 
 
 def _report(seals: Mapping[tuple[uuid.UUID, int], int]) -> None:
-    """Add what this process sealed to the counts of the keys.  What a killed process had not reported is lost."""
+    """Add this process's encryption counts to the keys' rows.  A killed process loses its unreported counts."""
     for (uid, version), count in seals.items():
         if count:
             rows = TenantKey.objects.filter(tenant_uid=uid, kind=KeyKind.ROOT, version=version)
@@ -190,7 +190,7 @@ def _load_service(name: ServiceName, version: int | None) -> UnwrappedKey:
     )
     row = ServiceKey.objects.filter(name=name, **wanted).first()
     if row is None and version is None:
-        # Where a first version was there already, even a destroyed one, this changes nothing.
+        # If version 1 exists already, even destroyed, this insert changes nothing.
         fresh = ServiceKey(name=name, version=1, state=KeyState.ACTIVE)
         keyring.wrap_into(fresh, secrets.token_bytes(aead.KEY_BYTES))
         ServiceKey.objects.bulk_create([fresh], ignore_conflicts=True)

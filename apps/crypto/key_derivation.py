@@ -1,4 +1,4 @@
-"""The root key and the identity key of a tenant give the keys of each space.
+"""Derivation of each space's keys from the tenant's root key and identity key.
 
 ::
 
@@ -6,7 +6,7 @@
     key of purpose = HKDF-Expand(PRK, "mem/1|" purpose "|" deployment "|" tenant "|" environment "|" space, size)
 
 Purposes under the root key: content (64 bytes), term, tag, vector (32).  Under the identity key: id (32).
-What belongs to a whole tenant has the tenant's uid for a space and no environment.
+For values that belong to a whole tenant, the space is the tenant's uid and the environment is empty.
 """
 
 import uuid
@@ -37,7 +37,7 @@ class SpaceLike(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """How often a root key was used in this process.  Threads may lose a count to each other: it is an estimate."""
+    """Use counts of a root key in this process.  They are estimates: concurrent threads may lose counts."""
 
     seals: int = 0
     opens: int = 0
@@ -45,7 +45,7 @@ class Tally:
 
 @final
 class SpaceKeys:
-    """Everything derived for one space under one version of the root key and one of the identity key, ready to use."""
+    """The derived keys of one space, for one version of the root key and one of the identity key."""
 
     __slots__ = ("_rotations", "_vector_key", "box", "identity", "tag", "tally", "term", "version")
 
@@ -96,5 +96,5 @@ def _derive(
     environment: str,
     space: uuid.UUID,
 ) -> bytes:
-    # The deployment alone is free text; the uuids and the environment hold no bar, so nothing can be shifted.
+    # Only the deployment is free text.  UUIDs and environments contain no "|", so the parts cannot be confused.
     return aead.expand(prk, f"mem/1|{purpose}|{deployment}|{tenant}|{environment}|{space}".encode(), size)

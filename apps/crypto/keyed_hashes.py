@@ -1,4 +1,4 @@
-"""Keyed hashes: equality without readability.  Under another space's key the same words give unrelated numbers."""
+"""Keyed hashes to compare values without their plaintext.  Another space's key gives unrelated hashes."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -9,12 +9,12 @@ _SEPARATOR: Final = b"\x1f"
 
 
 def token(key: bytes, field: str, term: str) -> int:
-    """A term as a signed 64-bit number: the first 8 bytes of HMAC-SHA256(key, field || 0x1F || term)."""
+    """Return a term's signed 64-bit token: the first 8 bytes of HMAC-SHA256(key, field || 0x1F || term)."""
     return tokens(key, field, (term,))[0]
 
 
 def tokens(key: bytes | aead.Mac, field: str, terms: Iterable[str]) -> list[int]:
-    """One token for each term, in order, repeats included.  A prepared key saves a microsecond a call."""
+    """Return one token per term, in order, repeats included.  A prepared ``Mac`` saves a microsecond per call."""
     if "\x1f" in field:
         raise ValueError("a field's name may not hold the separator, or two fields could share tokens")
     mac = key if isinstance(key, aead.Mac) else aead.Mac(key)
@@ -23,9 +23,9 @@ def tokens(key: bytes | aead.Mac, field: str, terms: Iterable[str]) -> list[int]
 
 
 def mac16(key: bytes | aead.Mac, kind: str, *parts: str | bytes) -> bytes:
-    """16 bytes that stand for exactly these parts.
+    """Return a 16-byte keyed hash of exactly these parts.
 
-    kind and parts each follow their length in four bytes, so moving a character from one part to the next changes it.
+    kind and parts are each prefixed with their four-byte length, so moving a character to the next part changes it.
     """
     mac = key if isinstance(key, aead.Mac) else aead.Mac(key)
     raw = (part.encode() if isinstance(part, str) else part for part in (kind, *parts))
@@ -33,7 +33,7 @@ def mac16(key: bytes | aead.Mac, kind: str, *parts: str | bytes) -> bytes:
 
 
 def public_id(key: bytes | aead.Mac, type: str, topic_key: str, canonical_content: str) -> str:  # noqa: A002 -- the product's word
-    """``mem_`` and 32 hex digits: the same for the same type, topic key and content in one space, on every ingest.
+    """Return ``mem_`` and 32 hex digits, always the same for one type, topic key and content in one space.
 
     canonical_content: compact JSON with keys sorted at every level.
     """
@@ -42,8 +42,8 @@ def public_id(key: bytes | aead.Mac, type: str, topic_key: str, canonical_conten
 
 
 def identity_bytes(type: str, topic_key: str, canonical_content: str) -> bytes:  # noqa: A002 -- the product's word
-    """What makes two memories the same one: type NUL topic_key NUL content."""
-    # The first and last NUL are the separators as long as neither end can hold one; compact JSON escapes it.
+    """Return the bytes that identify a memory: type NUL topic_key NUL content."""
+    # The first and the last NUL are the separators, so type and content must not contain one.  Compact JSON escapes it.
     if "\x00" in type or "\x00" in canonical_content:
         raise ValueError("neither a type nor compact JSON holds a NUL")
     return b"\x00".join((type.encode(), topic_key.encode(), canonical_content.encode()))

@@ -1,4 +1,4 @@
-"""The keyring holds wrapped keys and the salts of spaces; here they are made, read, wrapped and unwrapped."""
+"""Creates, reads, wraps and unwraps the keys in the keyring, and the salts of spaces."""
 
 import logging
 import secrets
@@ -51,14 +51,14 @@ class TenantLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TenantId:
-    """A tenant by its id alone, which is all that ``tenant_transaction`` asks of it."""
+    """A tenant by its id only, which is all that ``tenant_transaction`` needs."""
 
     tenant_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A tenant's row of key state.  identity: the version that the tenant's own lookups are made with."""
+    """A tenant's key state.  identity: version of the identity key for the tenant's own lookups."""
 
     active: int
     live: tuple[int, ...]
@@ -67,14 +67,14 @@ class Versions:
 
 
 def versions(tenant: TenantLike, *, lock: bool = False) -> Versions:
-    """Which key versions are in use now.  Raises KeysMissing.
+    """Return the key versions in use now.  Raises KeysMissing.
 
-    lock: hold the row FOR SHARE until the caller's transaction ends, so that a rotation waits for what it writes.
-    Raises TransactionRequired outside one.
+    lock: lock the row FOR SHARE until the caller's transaction ends, so that a key rotation waits for its writes.
+    Raises TransactionRequired outside a transaction.
     """
     if lock and not connection.in_atomic_block:
         raise TransactionRequired("key state")
-    # Inside the tenant's own transaction one query does; row-level security shows no row in any other place.
+    # Inside the tenant's own transaction one query is enough.  Elsewhere row-level security hides the row.
     found = _read_versions(tenant, lock=lock) if connection.in_atomic_block else None
     if found is None:
         with tenant_transaction(TenantId(tenant.id)):
@@ -85,10 +85,10 @@ def versions(tenant: TenantLike, *, lock: bool = False) -> Versions:
 
 
 def create_tenant_keys(tenant: TenantLike, *, now: datetime) -> None:
-    """Give a new tenant its first root and identity key.  Raises KeysExist, KeysUnavailable.
+    """Create the first root and identity key of a new tenant.  Raises KeysExist, KeysUnavailable.
 
-    The keyring commits by itself: if the caller's transaction fails, keys of a tenant that never was stay behind, and
-    trying again for the same tenant takes them up.
+    The keyring commits separately.  If the caller's transaction fails, the keys remain, and a retry for the same tenant
+    uses them.
     """
     for kind in KeyKind:
         key = secrets.token_bytes(aead.KEY_BYTES)
@@ -104,7 +104,7 @@ def create_tenant_keys(tenant: TenantLike, *, now: datetime) -> None:
 
 
 def space_salt(tenant_uid: uuid.UUID, space_uid: uuid.UUID) -> bytes:
-    """The salt of a space, made on first use; all who ask at once get the same.  Raises SpaceShredded."""
+    """Return the space's salt, created on first use.  Concurrent callers get the same salt.  Raises SpaceShredded."""
     secret = SpaceSecret.objects.filter(space_uid=space_uid).first()
     if secret is None:
         fresh = SpaceSecret(space_uid=space_uid, tenant_uid=tenant_uid, salt=secrets.token_bytes(SALT_BYTES))
@@ -118,7 +118,7 @@ def space_salt(tenant_uid: uuid.UUID, space_uid: uuid.UUID) -> bytes:
 
 
 def _read_versions(tenant: TenantLike, *, lock: bool) -> Versions | None:
-    # Plain SQL because Django's ORM knows FOR UPDATE but not FOR SHARE, and writers must not wait for each other.
+    # Plain SQL because Django's ORM has FOR UPDATE but no FOR SHARE, and writers must not wait for each other.
     table = TenantKeyState._meta.db_table
     columns = "active_version, live_versions, key_epoch, identity_version"
     query = f"select {columns} from {table} where tenant_id = %s"  # noqa: S608 -- our own names
@@ -129,7 +129,7 @@ def _read_versions(tenant: TenantLike, *, lock: bool) -> Versions | None:
 
 
 def wrap_into(row: TenantKey | ServiceKey, key: bytes) -> None:
-    """Fill the row's wrapped form and its check value.  Raises KeysUnavailable."""
+    """Set the row's wrapped key and its check value.  Raises KeysUnavailable."""
     try:
         wrapped = get_kms().wrap(key, ctx_of(row))
     except AdapterError as error:
@@ -139,7 +139,7 @@ def wrap_into(row: TenantKey | ServiceKey, key: bytes) -> None:
 
 
 def unwrap(row: TenantKey | ServiceKey) -> bytearray:
-    """The key of a row.  Raises KeysUnavailable, also where it is not the key that the row is for."""
+    """Unwrap the row's key.  Raises KeysUnavailable, also if the key does not match the row's check value."""
     try:
         key = get_kms().unwrap(wrapped_of(row), ctx_of(row))
     except AdapterError as error:
@@ -165,7 +165,7 @@ def set_wrapped(row: WrappedKey, wrapped: Wrapped) -> None:
 
 
 def ctx_of(row: TenantKey | ServiceKey) -> dict[str, str]:
-    """What a key's wrapping is bound to: opened for another tenant, version, purpose or deployment it fails."""
+    """Return the KMS context of the wrapping: purpose, tenant, version and deployment.  Any other context fails."""
     if isinstance(row, TenantKey):
         purpose, tenant = f"tenant-{row.kind}", str(row.tenant_uid)
     else:

@@ -1,21 +1,22 @@
-"""The life of a tenant's keys: made, put to use, kept for reading, retired, destroyed; and rewrapped.
+"""Life cycle of a tenant's keys: create, activate, keep for reading, retire, destroy; and rewrap.
 
-Two databases cannot commit as one.  So each step is one commit, a step that grants goes to the keyring first, a step
-that takes away goes to the main database first, and every step may be taken again::
+The keyring and the main database cannot commit together.  So each step is one commit and may be repeated.  Steps that
+enable a key write to the keyring first; steps that disable a key write to the main database first::
 
     begin      keyring: the next version, pending
     promote    keyring: pending -> active, and the one before it -> read_only
-    flip       main:    active and live, under the lock that every writer shares; the epoch rises
-    withdraw   main:    no longer live; the epoch rises
+    flip       main:    active and live, under the lock that every writer shares; raises the epoch
+    withdraw   main:    no longer live; raises the epoch
     retire     keyring: read_only -> retired
-    destroy    keyring: the wrapped bytes are gone, the row stays
+    destroy    keyring: the wrapped bytes are deleted, the row stays
 
-Whatever dies between two of them leaves a state in which each version that main calls live can be loaded, and writers
-use the one that main calls active.  ``tests/unit/test_key_model.py`` walks through all of these.
+After a crash between two steps, every live version in the main database can be loaded, and writers use its active
+version.  ``tests/unit/test_key_model.py`` tests all of these states.
 
-No process needs to be waited for before the flip.  Every transaction reads the state row and loads the keys again when
-the epoch differs from that of the keys it holds, and the new key was committed to the keyring before main named it: who
-reads the new state finds the new key.  Who read the old state holds the row FOR SHARE if it writes, and the flip waits.
+The flip need not wait until other processes know the new key.  Every transaction reads the state row, and loads the
+keys again if its epoch differs from that of the cached keys.  The keyring has committed the new key before the main
+database names it, so a reader of the new state finds the new key.  A writer that read the old state holds the row FOR
+SHARE, and the flip waits for it.
 """
 
 import logging
@@ -74,7 +75,7 @@ class RowsRemain(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFacts:
-    """One version of a key, without the key.  seals: about how many values were sealed under it."""
+    """Metadata of one key version, without the key.  seals: approximate number of values encrypted under it."""
 
     kind: str
     version: int
@@ -91,17 +92,17 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrapped:
-    """done: rewrapped (in a dry run: that would be).  failed: did not unwrap, and were left as they are."""
+    """done: keys rewrapped (in a dry run: to be rewrapped).  failed: keys that did not unwrap; they are unchanged."""
 
     done: int
     failed: int
 
 
-# --- making a key and putting it to use -----------------------------------------------------------------------------
+# --- creating and activating a key ----------------------------------------------------------------------------------
 
 
 def begin(scope: Scope, *, kind: KeyKind = KeyKind.ROOT, reason: str, now: datetime) -> int:
-    """The version that waits to be used, made if there is none.  Raises KeysMissing, KeysUnavailable."""
+    """Return the pending key version, created if there is none.  Raises KeysMissing, KeysUnavailable."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid, kind=kind)
     waiting = mine.filter(state=KeyState.PENDING)
     if not waiting.exists():
@@ -113,19 +114,19 @@ def begin(scope: Scope, *, kind: KeyKind = KeyKind.ROOT, reason: str, now: datet
             reason=reason,
         )  # fmt: skip
         keyring.wrap_into(row, secrets.token_bytes(aead.KEY_BYTES))
-        # Of two at once one is stored, and both go on with it.
+        # Of two concurrent callers one stores its key, and both continue with that key.
         TenantKey.objects.bulk_create([row], ignore_conflicts=True)
     found = waiting.order_by("version").last()
     if found is None:
-        raise KeysUnavailable  # a quicker caller has promoted it already
-    keyring.unwrap(found)  # a key that does not open must not be promoted
+        raise KeysUnavailable  # a concurrent caller has promoted it already
+    keyring.unwrap(found)  # a key that does not unwrap must not be promoted
     return found.version
 
 
 def promote(
     scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, window: timedelta = READING_WINDOW, now: datetime
 ) -> None:
-    """In the keyring: this version is active, and the one before it may be read until the window is over."""
+    """Activate this version in the keyring.  The previous version stays readable until the window is over."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid, kind=kind)
     with transaction.atomic(using=_KEYRING):
         row = mine.select_for_update().filter(version=version).first()
@@ -139,9 +140,9 @@ def promote(
 
 
 def flip(scope: Scope, version: int, *, reason: str, now: datetime) -> bool:
-    """In the main database: writers use this version from now on.  False when they did already.
+    """Make this the version for writers, in the main database.  Return False if it was live already.
 
-    Waits for running writers.  Inside the caller's transaction, which also writes down what is now to be done.
+    Waits for running writers.  Runs inside the caller's transaction, which also records the remaining work.
     """
     state = lock_state(scope)
     if version in state.live_versions:
@@ -152,7 +153,7 @@ def flip(scope: Scope, version: int, *, reason: str, now: datetime) -> bool:
 
 
 def mark_compromised(scope: Scope, *, now: datetime) -> None:
-    """Record that someone else may have these keys.  One that waited to be used is destroyed, never promoted."""
+    """Mark the tenant's keys as compromised.  A pending key is destroyed and never promoted."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid)
     mine.filter(state=KeyState.PENDING).update(
         state=KeyState.DESTROYED, wrapped=None, destroyed_at=now, reason=COMPROMISED
@@ -166,15 +167,15 @@ def mark_compromised(scope: Scope, *, now: datetime) -> None:
 
 
 def extend(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, until: datetime) -> None:
-    """Let a key be read for longer."""
+    """Extend the time for which a read-only key may be read."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid, kind=kind, version=version)
     mine.filter(state=KeyState.READ_ONLY).update(read_only_until=until)
 
 
 def retire(scope: Scope, version: int, *, remaining: Callable[[], int], now: datetime) -> None:
-    """No row is read under this version of the root key any more; its bytes are kept for restores.
+    """Stop reading under this version of the root key.  The wrapped key is kept for restores.
 
-    remaining: how many rows are under it; asked while the state is locked.  Raises KeyInUse, RowsRemain.
+    remaining: counts the rows under the version; called while the state row is locked.  Raises KeyInUse, RowsRemain.
     """
     with tenant_transaction(scope):
         state = lock_state(scope)
@@ -188,7 +189,7 @@ def retire(scope: Scope, version: int, *, remaining: Callable[[], int], now: dat
 
 
 def retire_in_keyring(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, now: datetime) -> None:
-    """For versions that main no longer names."""
+    """Retire a version, in the keyring only.  The main database must no longer use it."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid, kind=kind, version=version)
     mine.filter(state=KeyState.READ_ONLY).update(state=KeyState.RETIRED, retired_at=now)
 
@@ -202,9 +203,9 @@ def destroy(
     despite_rows: bool = False,
     now: datetime,
 ) -> None:
-    """Null the wrapped bytes of a retired version: what is still under it anywhere, backups included, never opens.
+    """Null the wrapped key of a retired version.  Data still under it can never be decrypted, backups included.
 
-    despite_rows: the owner of the data consents to losing what is under it; then a compromised version need not be
+    despite_rows: the data's owner accepts the loss of rows under this version; a compromised version then need not be
     retired first.  Raises KeyNotFound, KeyInUse, RowsRemain.
     """
     row = TenantKey.objects.filter(tenant_uid=scope.tenant.uid, kind=kind, version=version).first()
@@ -222,7 +223,7 @@ def destroy(
         if kind == KeyKind.ROOT:
             _withdraw(scope, state, version)
         if row.state != KeyState.DESTROYED:
-            # Before it is done: an attempt that leaves no trace would be worse than a trace of one that failed.
+            # Audited before the key is destroyed: a record of a failed attempt is better than no record.
             _note(scope, AuditAction.KEY_DESTROY, version, reason=kind, now=now)
     mine = TenantKey.objects.filter(pk=row.pk).exclude(state=KeyState.DESTROYED)
     mine.update(state=KeyState.DESTROYED, wrapped=None, destroyed_at=now)
@@ -233,7 +234,7 @@ def destroy(
 
 
 def lock_state(scope: Scope) -> TenantKeyState:
-    """The tenant's state row, FOR UPDATE: waits for running writers and holds off others.  Raises KeysMissing."""
+    """Lock the tenant's state row FOR UPDATE: waits for running writers and blocks new ones.  Raises KeysMissing."""
     state = TenantKeyState.objects.within(scope).select_for_update().first()
     if state is None:
         raise KeysMissing
@@ -241,13 +242,13 @@ def lock_state(scope: Scope) -> TenantKeyState:
 
 
 def raise_epoch(scope: Scope) -> None:
-    """Every process drops this tenant's keys at its next transaction."""
+    """Make every process drop this tenant's cached keys at its next transaction."""
     with tenant_transaction(scope):
         _change(scope)
 
 
 def _withdraw(scope: Scope, state: TenantKeyState, version: int) -> bool:
-    """Whether the version was live until now."""
+    """Remove the version from the live ones.  Return whether it was live."""
     live = [one for one in state.live_versions if one != version]
     if live == state.live_versions:
         return False
@@ -263,25 +264,25 @@ def _note(scope: Scope, action: AuditAction, version: int, *, reason: str = "", 
     record(scope, actor=scope.principal.label, action=action, target=f"key:{version}", reason=reason, now=now)
 
 
-# --- reading what there is ------------------------------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------------------------------
 
 
 def key_facts(scope: Scope) -> list[KeyFacts]:
-    """Every version there ever was, root keys first, newest first."""
+    """Return every version of the tenant's keys, destroyed ones included: root keys first, newest first."""
     rows = TenantKey.objects.filter(tenant_uid=scope.tenant.uid).order_by("-kind", "-version")
     names = tuple(KeyFacts.__dataclass_fields__)
     return [KeyFacts(**row) for row in rows.values(*names)]
 
 
 def due_for_rotation(*, max_age: timedelta, max_seals: int, now: datetime) -> list[uuid.UUID]:
-    """Uids of the tenants whose active root key is too old or was used too often."""
+    """Return the uids of the tenants whose active root key is too old or was used too often."""
     used_up = Q(activated_at__lte=now - max_age) | Q(seals__gte=max_seals)
     rows = TenantKey.objects.filter(used_up, kind=KeyKind.ROOT, state=KeyState.ACTIVE)
     return list(rows.order_by("pk").values_list("tenant_uid", flat=True))
 
 
 def due_for_retirement(*, now: datetime) -> list[tuple[uuid.UUID, KeyKind, int]]:
-    """(tenant's uid, kind, version) of the keys whose time for reading is over."""
+    """Return (tenant's uid, kind, version) of the keys whose reading window is over."""
     rows = TenantKey.objects.filter(state=KeyState.READ_ONLY, read_only_until__lte=now)
     return [(row.tenant_uid, KeyKind(row.kind), row.version) for row in rows.order_by("pk")]
 
@@ -297,8 +298,8 @@ def due_for_destruction(*, retired_before: datetime) -> list[tuple[uuid.UUID, Ke
 def rewrap(*, dry_run: bool = False, progress: Callable[[int], None] = lambda done: None) -> Rewrapped:
     """Wrap every key of every tenant and of the deployment under the provider's current version.
 
-    A few at a time, each few in one commit: stopped and started again it goes on where it was, and several may run at
-    once.  Every key is unwrapped from its new form before the old form is given up.  Raises KeysUnavailable.
+    Each small batch is one commit: a restarted run continues where the last one stopped, and several may run at once.
+    Every key is unwrapped from its new form before the new form replaces the old one.  Raises KeysUnavailable.
     """
     current = _wrapped_now()
     done = failed = 0
@@ -317,7 +318,7 @@ def rewrap(*, dry_run: bool = False, progress: Callable[[int], None] = lambda do
 
 
 def _wrapped_now() -> Wrapped:
-    """As the provider wraps now: whose key, which one, which version.  Raises KeysUnavailable."""
+    """Return a sample of how the provider wraps now: provider, reference and version.  Raises KeysUnavailable."""
     try:
         return get_kms().wrap(bytes(aead.KEY_BYTES), {"p": "rewrap"})
     except AdapterError as error:
@@ -325,14 +326,14 @@ def _wrapped_now() -> Wrapped:
 
 
 def _behind(model: type[TenantKey] | type[ServiceKey], current: Wrapped) -> Any:
-    # Not by the version alone: the provider that one moves to may count from 1 as well.
+    # Not by version alone: after a change of providers, the new one may also count versions from 1.
     return model.objects.filter(wrapped__isnull=False).exclude(
         kek_provider=current.provider, kek_ref=current.ref, kek_version=current.version
     )
 
 
 def _rewrap_some(model: type[TenantKey] | type[ServiceKey], current: Wrapped, *, after: int) -> list[tuple[int, bool]]:
-    """(id, whether it was done) of the next few.  Rows that another process is at are left to it."""
+    """Rewrap the next batch and return (id, success) for each row.  Rows locked by another process are skipped."""
     with transaction.atomic(using=_KEYRING):
         rows = _behind(model, current).filter(pk__gt=after).order_by("pk").select_for_update(skip_locked=True)
         return [(row.pk, _rewrap_one(row)) for row in rows[:REWRAP_BATCH]]
@@ -352,7 +353,7 @@ def _rewrap_one(row: TenantKey | ServiceKey) -> bool:
 
 
 def kek_version() -> str:
-    """The version that the provider wraps with now.  Raises KeysUnavailable."""
+    """Return the provider's current key version.  Raises KeysUnavailable."""
     try:
         return get_kms().current_version()
     except AdapterError as error:

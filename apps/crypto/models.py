@@ -1,7 +1,7 @@
-"""Wrapped keys and shred salts, in the keyring database; and, beside the data, which key versions are in use.
+"""Models: wrapped keys and salts in the keyring database, and the key versions in use in the main database.
 
-The two databases are backed up apart: destroying a key or a salt reaches the data's old backups only because they hold
-neither.
+The two databases have separate backups.  Old backups of the data contain no keys and no salts, so destroying a key or
+a salt also makes these backups unreadable.
 """
 
 from datetime import timedelta
@@ -13,23 +13,24 @@ from django.db.models.functions import Now
 
 from apps.core.scoping import ScopedManager, ScopedModel
 
-READING_WINDOW: Final = timedelta(days=30)  # for which the key before the active one may still be read
-COMPROMISED: Final = "compromised"  # the reason that such a key's row carries
+READING_WINDOW: Final = timedelta(days=30)  # how long the previous key may still be read
+COMPROMISED: Final = "compromised"  # the reason stored with a compromised key
 
 
 class InKeyring:
     """Marks a model whose table is in the keyring database.
 
-    A plain class, not an abstract model: migrations keep it among the bases, where the router looks for it.
+    A plain class, not an abstract model: migrations keep it in the model's bases, where the database router finds it.
     """
 
     database: ClassVar[str] = "keyring"
 
 
 class KeyState(models.TextChoices):
-    """pending -> active -> read_only -> retired -> destroyed; a trigger refuses any other step but straight to the end.
+    """pending -> active -> read_only -> retired -> destroyed.
 
-    Retired keys are kept for restores and never loaded for a request.
+    A trigger allows only these steps, and a direct step to destroyed.  Retired keys are kept for restores and never
+    loaded for a request.
     """
 
     PENDING = "pending"
@@ -54,7 +55,7 @@ class ServiceName(models.TextChoices):
 
 
 class WrappedKey(models.Model):
-    """A key as the provider wrapped it.  ``check_value`` ties the row to exactly one key; see the keyring."""
+    """A key wrapped by the KMS provider.  ``check_value`` ties the row to exactly one key; see ``keyring.unwrap``."""
 
     id = models.BigAutoField(primary_key=True)
     version = models.IntegerField()
@@ -75,7 +76,7 @@ def _key_checks(name: str) -> tuple[models.CheckConstraint, ...]:
         models.CheckConstraint(condition=models.Q(state__in=KeyState.values), name=f"{name}_state"),
         models.CheckConstraint(condition=models.Q(version__gte=1), name=f"{name}_version"),
         models.CheckConstraint(
-            # Destroyed means that the bytes are gone, and the row stays as evidence.
+            # A destroyed key has no wrapped bytes; its row stays as evidence.
             condition=models.Q(state=KeyState.DESTROYED, wrapped__isnull=True)
             | (~models.Q(state=KeyState.DESTROYED) & models.Q(wrapped__isnull=False)),
             name=f"{name}_destroyed_has_no_bytes",
@@ -110,9 +111,9 @@ class TenantKey(InKeyring, WrappedKey):
 
 
 class SpaceSecret(InKeyring, models.Model):
-    """The salt without which no key of a space can be derived: destroying it shreds the space.
+    """The salt needed to derive every key of a space.  Destroying it shreds the space.
 
-    A tenant has one too, under its own uid, for what belongs to no space.
+    A tenant has a salt too, under its own uid, for data that belongs to no space.
     """
 
     space_uid = models.UUIDField(primary_key=True)
@@ -154,11 +155,11 @@ class ServiceKey(InKeyring, WrappedKey):
 
 
 class TenantKeyState(ScopedModel):
-    """Which versions of a tenant's root key are in use.  In the main database, where writers lock it FOR SHARE.
+    """The key versions in use for a tenant.  In the main database, where writers lock the row FOR SHARE.
 
-    live_versions: those that may be read, the active one among them.  identity_version: of the identity key that the
-    tenant's own lookups are made with; each space has its own, since they are rekeyed one after the other.
-    key_epoch: raised by every change, so that processes drop the keys they hold.
+    live_versions: root key versions that may be read, the active one included.  identity_version: version of the
+    identity key for the tenant's own lookups; each space has its own, because spaces are rekeyed one after the other.
+    key_epoch: raised by every change, so that processes drop their cached keys.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", models.CASCADE, related_name="+")

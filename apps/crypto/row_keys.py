@@ -1,8 +1,8 @@
-"""The keys under which rows are bound to what they grant (``apps.core.bound``), and upgrades that begin to bind more.
+"""Keys for the hashes that protect rows which grant access (``apps.core.bound``), and their versions by upgrade.
 
-Each upgrade that binds further kinds of rows brings a version of its own.  That it is in use is also the mark that rows
-from before were bound, once.  It is in the keyring, where a person who writes to the main database cannot take it
-away to have rows of his own bound at the next upgrade.
+Each upgrade that binds more kinds of rows creates a new key version.  Its use also marks that the existing rows were
+bound, which happens once.  The mark is in the keyring: an attacker who can write to the main database cannot remove it
+to have forged rows bound at the next upgrade.
 """
 
 import secrets
@@ -19,7 +19,7 @@ _KEYRING: Final = InKeyring.database
 
 
 def row_key(version: int | None = None) -> UnwrappedKey:
-    """The active key, or that of a version.  Raises LookupError for a version that is none, KeysUnavailable."""
+    """Return the active key, or the given version.  Raises LookupError for an unknown version, KeysUnavailable."""
     try:
         return service_key(ServiceName.ROWS, version)
     except KeysMissing:
@@ -29,20 +29,20 @@ def row_key(version: int | None = None) -> UnwrappedKey:
 
 
 def is_in_use(version: int) -> bool:
-    """Whether it is or was the active one."""
+    """Whether this version is or was active."""
     there = ServiceKey.objects.filter(name=ServiceName.ROWS, version=version)
     return there.exclude(state=KeyState.PENDING).exists()
 
 
 def make_key(version: int) -> None:
-    """A key that waits to be used until ``activate``; after a crash the one made before it.  Raises KeysUnavailable."""
+    """Create a pending key, unless a crashed upgrade already did.  Raises KeysUnavailable."""
     row = ServiceKey(name=ServiceName.ROWS, version=version, state=KeyState.PENDING)
     keyring.wrap_into(row, secrets.token_bytes(aead.KEY_BYTES))
     ServiceKey.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def activate(version: int) -> None:
-    """Write under it from now on.  What was bound under the one before it stays bound."""
+    """Make a pending version the active one.  Rows bound under the previous version stay valid."""
     mine = ServiceKey.objects.filter(name=ServiceName.ROWS)
     with transaction.atomic(using=_KEYRING):
         if mine.filter(version=version, state=KeyState.PENDING).exists():

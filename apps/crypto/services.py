@@ -1,7 +1,7 @@
-"""Seal, open and blind what belongs to a space or a tenant.  The one module of this app that others import.
+"""Encryption, decryption and keyed hashes for the data of a space or a tenant: this app's interface to other apps.
 
-No key of a tenant leaves it.  What it gives for one space is useless in another: every key is derived for one tenant,
-environment and space.
+No tenant key leaves this module.  Ciphertexts and hashes of one space are useless in another, because every key is
+derived for one tenant, environment and space.
 """
 
 import uuid
@@ -69,9 +69,10 @@ __all__ = [
 
 @final
 class SpaceCipher:
-    """One space under one key version.  Made for a request and dropped with it, since it outlives a key's revocation.
+    """Encrypts and decrypts for one space under one key version.
 
-    Tokens and vectors belong to ``key_version`` and change with it; macs and ids stay.
+    Create one per request and do not keep it: it keeps working after a key is revoked.  Tokens and vectors change with
+    ``key_version``; MACs and ids do not.
     """
 
     __slots__ = ("_is_reread", "_keys", "_space", "_tenant", "_versions", "key_version")
@@ -85,28 +86,28 @@ class SpaceCipher:
         self._is_reread = False
 
     def live(self) -> "tuple[SpaceCipher, ...]":
-        """A cipher for each version that rows may be under, the active one first: a search asks under each."""
+        """Return a cipher for each live key version, the active one first.  A search queries under each."""
         others = [version for version in self._versions.live if version != self.key_version]
         return (self, *(SpaceCipher(self._tenant, self._space, self._versions, self._keys_of(one)) for one in others))
 
     def of_space(self, space: SpaceLike) -> "SpaceCipher":
-        """The cipher of another space of the tenant, by the same look at its keys.  Raises as ``open_space``."""
+        """Return the cipher of another space of the tenant, with the same key versions.  Raises as ``open_space``."""
         return _cipher(self._tenant, space, self._versions, self.key_version)
 
     @property
     def identity_version(self) -> int:
-        """Of the identity key that the handles are made with."""
+        """Version of the identity key used for MACs and ids."""
         return self._space.identity_version
 
     @property
     def is_searchable(self) -> bool:
-        """Whether the space keeps tokens and rotated vectors at rest.  A sealed one keeps none."""
+        """Whether the space stores tokens and rotated vectors.  A sealed space stores none."""
         return not self._space.is_sealed
 
     def seal(self, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0) -> bytes:
-        """The sealed form of ``text``, which opens only as this field of this record.
+        """Encrypt ``text`` into an envelope that decrypts only as this field of this record.
 
-        field: ``"table.column"``.  revision: to be raised with each new value of a field that changes.
+        field: ``"table.column"``.  revision: increase it with each new value of the field.
         Raises PlaintextTooLarge.
         """
         raw = text.reveal().encode() if isinstance(text, Plaintext) else text
@@ -114,7 +115,7 @@ class SpaceCipher:
         return self._keys.box.seal(field, record_id, raw, revision=revision)
 
     def open(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
-        """The text, whichever live version sealed it.  Raises DecryptError."""
+        """Decrypt a text of any live key version.  Raises DecryptError."""
         try:
             return Plaintext(self.open_bytes(field, record_id, blob, revision=revision).decode())
         except UnicodeDecodeError:
@@ -122,43 +123,52 @@ class SpaceCipher:
             raise DecryptError("encoding") from None
 
     def open_bytes(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> bytes:
-        """As ``open``, for what was sealed as bytes."""
+        """Decrypt as ``open`` does, but return bytes."""
         keys = self._keys_of(key_version_of(blob))
         keys.tally.opens += 1
         return keys.box.open(field, record_id, blob, revision=revision)
 
     def term_tokens(self, terms: Iterable[str]) -> list[int]:
-        """A token for each term, in order, for the lexical index."""
+        """Return a token per term, in order, for the lexical index."""
         return keyed_hashes.tokens(self._keys.term, "term", terms)
 
     def tag_token(self, tag: str) -> int:
         return self._label_token("tag", tag)
 
     def actor_token(self, name: str) -> int:
-        """The same in every key version, as is the session's: turns of one session stay together while keys turn."""
+        """Return a token that, like the session's, does not change when the root key is rotated.
+
+        So the turns of one session stay together during a key rotation.
+        """
         return keyed_hashes.tokens(self._keys.identity, "actor", (name,))[0]
 
     def session_token(self, session_id: str) -> int:
         return keyed_hashes.tokens(self._keys.identity, "session", (session_id,))[0]
 
     def filter_token(self, kind: str, value: str) -> int:
-        """A token for any other label that is compared for equality."""
+        """Return a token for any other label that is compared for equality."""
         return self._label_token(f"filter.{kind}", value)
 
     def identity_mac(self, kind: str, *parts: str | bytes) -> bytes:
-        """16 bytes that stand for these parts in this space, in every key version: slots, digests, references."""
+        """Return a 16-byte MAC of these parts for this space, the same in every version of the root key."""
         return keyed_hashes.mac16(self._keys.identity, kind, *parts)
 
     def end_user_mac(self, external_id: str) -> bytes:
-        """Of the tenant's own cipher: 16 bytes to look an end user up by the tenant's own id for them."""
+        """Return the 16-byte MAC to look up an end user by external id.  Call it on the tenant's own cipher."""
         return self.identity_mac("end_user", external_id)
 
     def public_id(self, type: str, topic_key: str, canonical_content: str) -> str:  # noqa: A002 -- the product's word
-        """``mem_`` and 32 hex digits, in every key version.  canonical_content: compact JSON, keys sorted."""
+        """Return ``mem_`` and 32 hex digits, the same in every version of the root key.
+
+        canonical_content: compact JSON, keys sorted.
+        """
         return keyed_hashes.public_id(self._keys.identity, type, topic_key, canonical_content)
 
     def protect_vectors(self, x: Vectors) -> Vectors:
-        """x: float32, shape (n, dimensions), of stored texts or of a query.  Ranks among the results are as before."""
+        """Rotate embeddings of stored texts or of a query.  The ranking does not change.
+
+        x: float32, shape (n, dimensions).
+        """
         return self._keys.rotation(x.shape[-1]).apply(x)
 
     def _label_token(self, field: str, value: str) -> int:
@@ -168,7 +178,7 @@ class SpaceCipher:
         if version == self.key_version:
             return self._keys
         if version not in self._versions.live and not self._is_reread:
-            # The key may have turned since this cipher was made, and a row been sealed under the next one.
+            # The key may have been rotated since this cipher was created, and the row written under the new version.
             self._versions, self._is_reread = keyring.versions(self._tenant), True
         if version not in self._versions.live:
             raise DecryptError("key_version")
@@ -178,10 +188,11 @@ class SpaceCipher:
 def open_space(
     tenant: TenantLike, space: SpaceLike, *, version: int | None = None, writing: bool = False
 ) -> SpaceCipher:
-    """The cipher of a space, under the active key version unless ``version`` names another live one.
+    """Return the cipher of a space, under the active key version or another live ``version``.
 
-    writing: hold off a rotation until the caller's transaction ends, so that no row is committed under a version that
-    is no longer active.  Raises KeysMissing, KeysUnavailable, SpaceShredded; TransactionRequired when writing outside.
+    writing: block a rotation until the caller's transaction ends, so that no row is committed under a version that is
+    no longer active.  Raises KeysMissing, KeysUnavailable, SpaceShredded; if writing outside a transaction,
+    TransactionRequired.
     """
     versions = keyring.versions(tenant, lock=writing)
     chosen = versions.active if version is None else version
@@ -191,36 +202,36 @@ def open_space(
 
 
 def open_tenant(tenant: TenantLike, *, writing: bool = False) -> SpaceCipher:
-    """The cipher of what belongs to the tenant and to no space.  writing: as of ``open_space``."""
+    """Return the cipher for data that belongs to the tenant and to no space.  writing: as for ``open_space``."""
     versions = keyring.versions(tenant, lock=writing)
     return _cipher(tenant, _WholeTenant(tenant.uid, identity_version=versions.identity), versions, versions.active)
 
 
 def live_versions(tenant: TenantLike) -> tuple[int, ...]:
-    """The key versions that rows may be under; during a rotation a search asks under each."""
+    """Return the key versions that rows may be under.  During a rotation, a search queries under each."""
     return keyring.versions(tenant).live
 
 
 def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
-    """16 bytes to look an end user up by the tenant's own id for them; the same in every key version."""
+    """Return the 16-byte MAC to look up an end user by external id, the same in every version of the root key."""
     return open_tenant(tenant).end_user_mac(external_id)
 
 
 def seal_for_tenant(
     tenant: TenantLike, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0
 ) -> bytes:
-    """As ``SpaceCipher.seal``, for what belongs to the tenant and to no space.  Holds off a rotation, as writers do."""
+    """As ``SpaceCipher.seal``, for data that belongs to the tenant and to no space.  Blocks a key rotation."""
     return open_tenant(tenant, writing=True).seal(field, record_id, text, revision=revision)
 
 
 def open_for_tenant(tenant: TenantLike, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
-    """As ``SpaceCipher.open``, for what ``seal_for_tenant`` sealed."""
+    """As ``SpaceCipher.open``, for values of ``seal_for_tenant``."""
     return open_tenant(tenant).open(field, record_id, blob, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)
 class _WholeTenant:
-    """Stands for a space where there is none."""
+    """Takes the place of a space for data that belongs to the whole tenant."""
 
     uid: uuid.UUID
     environment: str = ""

@@ -1,7 +1,7 @@
-"""Destroying salts and keys, after which what was sealed with them cannot be read.
+"""Crypto-shredding: destroy salts and keys, so that data encrypted with them cannot be read.
 
-Rows stay as evidence without their bytes.  Everything here may be run again: what is destroyed stays destroyed.  The
-keyring commits by itself, so a caller orders these steps; ``drop_cached_keys`` comes after them.
+Rows of destroyed salts and keys stay as evidence, without the bytes.  Every function may be repeated.  The keyring
+commits separately, so the caller orders these steps and calls ``drop_cached_keys`` after them.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def destroy_salt(tenant_uid: uuid.UUID, space_uid: uuid.UUID, *, now: datetime) -> bool:
-    """Make a space unreadable; whether it was readable until now.  A space without a salt will never get one."""
+    """Make a space unreadable.  Return whether it was readable.  A space without a salt will never get one."""
     none_ever = SpaceSecret(space_uid=space_uid, tenant_uid=tenant_uid, salt=None, destroyed_at=now)
     SpaceSecret.objects.bulk_create([none_ever], ignore_conflicts=True)
     living = SpaceSecret.objects.filter(space_uid=space_uid, tenant_uid=tenant_uid, salt__isnull=False)
@@ -28,21 +28,21 @@ def destroy_salt(tenant_uid: uuid.UUID, space_uid: uuid.UUID, *, now: datetime) 
 
 
 def destroy_all_salts(tenant_uid: uuid.UUID, *, now: datetime) -> int:
-    """As ``destroy_salt``, for every space of a tenant and for what belongs to no space; how many there were."""
+    """Destroy every salt of a tenant, its own included, and return their number."""
     living = SpaceSecret.objects.filter(tenant_uid=tenant_uid, salt__isnull=False)
     return living.update(salt=None, destroyed_at=now)
 
 
 def destroy_tenant_keys(tenant_uid: uuid.UUID, *, reason: str, now: datetime) -> int:
-    """Every version of the tenant's root and identity keys, whatever its state; how many there were."""
+    """Destroy every version of the tenant's root and identity keys, in any state, and return their number."""
     living = TenantKey.objects.filter(tenant_uid=tenant_uid).exclude(state=KeyState.DESTROYED)
     return living.update(state=KeyState.DESTROYED, wrapped=None, destroyed_at=now, reason=reason)
 
 
 def destroy_own_keks(tenant_uid: uuid.UUID) -> int:
-    """The provider's keys that wrapped no other tenant's data keys, where the provider has such; how many.
+    """Destroy the provider's keys that wrapped only this tenant's data keys, if any, and return their number.
 
-    Raises KeysUnavailable when the provider cannot be reached: run it again.
+    Raises KeysUnavailable when the provider cannot be reached: call it again.
     """
     provider = get_kms()
     mine = TenantKey.objects.filter(kek_provider=provider.name)
@@ -55,7 +55,7 @@ def destroy_own_keks(tenant_uid: uuid.UUID) -> int:
 def drop_cached_keys(tenant: TenantLike) -> None:
     """Make every process drop the tenant's keys at its next transaction.
 
-    Waits for transactions that write under them, so that what is deleted after this is all there is.
+    Waits for transactions that write under these keys, so that a later deletion misses no row.
     """
     with tenant_transaction(TenantId(tenant.id)), connection.cursor() as cursor:
         table = TenantKeyState._meta.db_table
@@ -78,16 +78,16 @@ def _is_destroyed(ref: str) -> bool:
     try:
         get_kms().destroy(ref)
     except AdapterError as error:
-        if error.permanent:  # the provider's key is there for new tenants too
+        if error.permanent:  # the provider's key is also used for new tenants
             return False
         raise KeysUnavailable from error
     return True
 
 
 def follow_keyring(tenant: TenantLike, *, now: datetime) -> None:
-    """Name in the main database, which came from a backup, the key versions that the keyring says are in use.
+    """After a restore of the main database, copy the key versions in use from the keyring to it.
 
-    The epoch becomes one that no process has seen: the backup's may be lower than what was in use since.
+    The epoch gets a value that no process has seen, because the backup's epoch may be lower than cached ones.
     """
     roots = TenantKey.objects.filter(tenant_uid=tenant.uid, kind=KeyKind.ROOT)
     live = sorted(roots.filter(state__in=(KeyState.ACTIVE, KeyState.READ_ONLY)).values_list("version", flat=True))
@@ -104,7 +104,7 @@ def follow_keyring(tenant: TenantLike, *, now: datetime) -> None:
 
 
 def loadable_versions(tenant_uid: uuid.UUID) -> set[int]:
-    """Versions of the root key that requests may read under."""
+    """Return the versions of the root key that requests may read under."""
     states = (KeyState.ACTIVE, KeyState.READ_ONLY)
     roots = TenantKey.objects.filter(tenant_uid=tenant_uid, kind=KeyKind.ROOT, state__in=states)
     return set(roots.values_list("version", flat=True))

@@ -1,4 +1,4 @@
-"""Signatures with Ed25519, RFC 8032.  Beside ``aead``, the only file of this app that imports ``cryptography``."""
+"""Ed25519 signatures, RFC 8032.  In this app, only this file and ``aead`` import ``cryptography``."""
 
 from typing import Final
 
@@ -10,12 +10,12 @@ SIGNATURE_BYTES: Final = 64
 
 
 def sign(private: bytes, message: bytes) -> bytes:
-    """64 bytes.  private: a 32-byte seed."""
+    """Return the 64-byte signature.  private: a 32-byte seed."""
     return Ed25519PrivateKey.from_private_bytes(private).sign(message)
 
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the owner of this public key signed this message.  Whatever is no key or no signature did not."""
+    """Whether the owner of this public key signed this message.  False also for a malformed key or signature."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     try:
@@ -26,5 +26,5 @@ def verify(public: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def public_of(private: bytes) -> bytes:
-    """The public key, 32 bytes, that goes with a seed."""
+    """Return the 32-byte public key of a 32-byte seed."""
     return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()

@@ -1,7 +1,7 @@
-"""Keyed rotation of embeddings: inner products stay, directions change with the key.
+"""Keyed rotation of embeddings: inner products stay the same, directions depend on the key.
 
-This separates spaces and stops inversion models made for the plain embedder.  It is not encryption: someone with a
-dump of a space and the embeddings of one or two of its texts can confirm guesses about the others.
+This separates spaces and defeats inversion models trained for the plain embedder.  It is not encryption: an attacker
+with a dump of a space and the embeddings of one or two of its texts can confirm guesses about the others.
 """
 
 from functools import lru_cache
@@ -15,14 +15,14 @@ from apps.crypto import aead
 Vectors = NDArray[np.float32]
 
 _ROUNDS: Final = 3
-# Larger blocks would mix sooner and cost more; three rounds of 128 with a permutation between reach 128**3 coordinates.
+# Larger blocks need fewer rounds but cost more.  Three rounds of 128 with permutations reach 128**3 coordinates.
 _MAX_BLOCK: Final = 128
 _MIN_BLOCK: Final = 8
 
 
 @final
 class Rotation:
-    """An orthogonal map that only its key knows: three rounds of sign flip, permutation and block Hadamard."""
+    """A secret orthogonal map: three rounds of sign flip, permutation and block Hadamard transform."""
 
     __slots__ = ("_dimensions", "_hadamard", "_permutations", "_signs")
 
@@ -35,26 +35,26 @@ class Rotation:
 
     @classmethod
     def from_key(cls, key: bytes, dimensions: int) -> Self:
-        """key: 32 bytes, used for nothing else.  Raises ValueError for dimensions without a power of two from 8 up."""
+        """Derive the map.  key: 32 bytes, used only here.  Raises ValueError unless dimensions is a multiple of 8."""
         block_size(dimensions)
         numbers = _ROUNDS * dimensions
         stream = aead.keystream(key, numbers * 9)
-        # A permutation is the order of 64-bit random numbers; two of them are equal once in 10^14 keys, which the
-        # stable sort settles.
+        # A permutation is the sort order of 64-bit random numbers.  Two are equal once in 10^14 keys; the stable sort
+        # makes even that case deterministic.
         order = np.frombuffer(stream, dtype="<u8", count=numbers).reshape(_ROUNDS, dimensions)
         coins = np.frombuffer(stream, dtype=np.uint8, offset=numbers * 8).reshape(_ROUNDS, dimensions)
         signs = np.where(coins & 1, np.float32(1), np.float32(-1))
         return cls(signs, np.argsort(order, axis=1, kind="stable"))
 
     def apply(self, x: Vectors) -> Vectors:
-        """x: float32, shape (n, dimensions).  Inner products are kept to 2e-6 for unit vectors."""
+        """Rotate x (float32, shape (n, dimensions)).  Inner products of unit vectors change by at most 2e-6."""
         y = self._checked(x)
         for signs, permutation in zip(self._signs, self._permutations, strict=True):
             y = self._mix((y * signs)[:, permutation])
         return y
 
     def undo(self, y: Vectors) -> Vectors:
-        """The x of ``apply``, to 2e-6."""
+        """Invert ``apply``, to within 2e-6."""
         x = self._checked(y)
         for signs, permutation in zip(self._signs[::-1], self._permutations[::-1], strict=True):
             mixed = self._mix(x)
@@ -64,7 +64,7 @@ class Rotation:
         return x
 
     def _mix(self, x: Vectors) -> Vectors:
-        # A Hadamard matrix is symmetric and, over sqrt(size), its own inverse.
+        # This Hadamard matrix is symmetric and, divided by sqrt(size), its own inverse.
         size = self._hadamard.shape[0]
         return (x.reshape(-1, size) @ self._hadamard).reshape(x.shape)
 
@@ -75,7 +75,7 @@ class Rotation:
 
 
 def block_size(dimensions: int) -> int:
-    """The largest power of two that divides ``dimensions``, at most 128.  Raises ValueError below 8."""
+    """Return the largest power of two that divides ``dimensions``, at most 128.  Raises ValueError if it is below 8."""
     size = min(dimensions & -dimensions, _MAX_BLOCK)
     if size < _MIN_BLOCK:
         raise ValueError(f"vectors of {dimensions} dimensions cannot be rotated in blocks; a multiple of 8 can")

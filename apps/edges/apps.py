@@ -2,7 +2,7 @@ from typing import Final
 
 from django.apps import AppConfig
 
-# What was found at a write goes when a space is sealed.  Parameters: tenant and space.
+# Edges found at a write are deleted when a space is sealed.  Parameters: tenant and space.
 FOUND: Final = (
     "delete from edges_memoryedge where tenant_id = %s and space_id = %s and is_automatic "
     "and type not in ('contradiction', 'conflicts_with')"

@@ -1,8 +1,8 @@
-"""Contradictions, and conflicts of claims with limits: which are open, and settling one.
+"""Contradictions, and conflicts of claims with constraints: listing them, and resolving one.
 
-Each is an edge.  Where the write found a contradiction, recall goes by the newer memory until it is settled;
-where a caller stated it, both are recalled, the weaker one below its place.  A conflict is settled for the limit, or
-goes with it.
+Each is an edge.  If the write found a contradiction, recall uses the newer memory until it is resolved; if a caller
+stated it, recall returns both, the weaker one at a lower rank.  A conflict can only be resolved for the constraint, or
+is deleted with it.
 """
 
 from dataclasses import dataclass
@@ -64,8 +64,11 @@ class WinnerUnknown(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContradictionDecision:
-    """kind: contradiction or conflict.  memory_ids: the newer first.  winner_id: once resolved.  resolution, note: as
-    stated when it was resolved."""
+    """A contradiction or conflict to decide.
+
+    kind: contradiction or conflict.  memory_ids: the newer first.  winner_id: once resolved.  resolution, note: as
+    stated when it was resolved.
+    """
 
     id: str
     kind: str
@@ -80,9 +83,9 @@ class ContradictionDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContradictionVerdict:
-    """What a caller decides.  decision_id may be left out where the winner is in one open decision only.
+    """A caller's decision.  decision_id may be omitted if the winner is in only one open decision.
 
-    winner_id None: the memory that recall goes by now, which is the newer one where both are recalled.
+    winner_id: None for the memory that recall uses now, which is the newer one if it returns both.
     """
 
     decision_id: str | None = None
@@ -94,7 +97,7 @@ class ContradictionVerdict:
 def list_decisions(
     scope: Scope, *, limit: int, is_open: bool | None = None, now: datetime
 ) -> tuple[list[ContradictionDecision], int]:
-    """Contradictions and conflicts of the scope's spaces, both ends readable, newest first; and how many there are.
+    """The decisions of the scope's spaces with both memories readable, newest first; and how many there are.
 
     is_open: only open ones, or only resolved ones.
     """
@@ -112,7 +115,7 @@ def list_decisions(
 
 
 def resolve(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> ContradictionDecision:
-    """Settle a contradiction: the loser is superseded by the winner.  Said again it changes nothing.
+    """Resolve a contradiction: the winner supersedes the loser.  Repeating it changes nothing.
 
     Raises DecisionNotFound, DecisionUnclear, WinnerUnknown, DecisionResolved, WinnerSuperseded, ConstraintStays.
     """
@@ -139,7 +142,7 @@ def resolve(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> Co
 
 
 def _find(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> MemoryEdge:
-    """The edge of the decision that is meant, both of its ends readable."""
+    """The edge of the decision that is meant.  Both of its memories are readable."""
     asked = {**reach(scope, live=False, now=now), "is_open": None}
     if verdict.decision_id is not None:
         number = verdict.decision_id.removeprefix(PREFIX)
@@ -181,7 +184,7 @@ def _winner(scope: Scope, row: MemoryEdge, named: int | None) -> int:
 def _settle(
     row: MemoryEdge, winner_id: int, said: str, note: str | None, cipher: SpaceCipher, *, now: datetime
 ) -> None:
-    """Both seals carry the row's revision, so what was sealed before is sealed again with what is new."""
+    """Store the resolution.  Both ciphertexts carry the row's revision, so the metadata is encrypted again too."""
     metadata = open_metadata(cipher, row.pk, row.metadata_ct, revision=row.revision)
     row.revision += 1
     row.metadata_ct = seal_metadata(cipher, row.pk, metadata, revision=row.revision)

@@ -1,4 +1,4 @@
-"""What is related to what, to be drawn: memories as nodes, and the edges among them."""
+"""The graph of memories for display: memories as nodes, and the edges among them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from apps.memories.selectors import MemoryNotFound
 from apps.projects.scope import Scope
 
 LABEL_CHARACTERS: Final = 80
-STEPS_AT_MOST: Final = 5_000  # about, of one hop: from many memories each goes to its strongest only
-EDGES_PER_NODE: Final = 10  # on average; beyond it the graph is cut short
+STEPS_AT_MOST: Final = 5_000  # about, per hop: of many memories only the strongest edges are followed
+EDGES_PER_NODE: Final = 10  # on average; beyond it the graph is truncated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """is_truncated: there is more than was asked for."""
+    """is_truncated: there is more than was requested."""
 
     nodes: Sequence[Node]
     edges: Sequence[Edge]
@@ -53,7 +53,7 @@ def graph(scope: Scope, *, limit: int, now: datetime) -> Graph:
 
 
 def graph_around(scope: Scope, memory_id: int, *, depth: int, limit: int, now: datetime) -> Graph:
-    """The memory and what lies within ``depth`` edges of it, nearest first, at most ``limit`` memories.
+    """The memory and those within ``depth`` edges of it, nearest first, at most ``limit`` memories.
 
     Raises MemoryNotFound for absent and foreign alike.
     """
@@ -67,7 +67,7 @@ def graph_around(scope: Scope, memory_id: int, *, depth: int, limit: int, now: d
         for _ in range(depth):
             if not frontier or len(found) > limit:
                 break
-            # One more than there is room for, so that it shows when some are left out.
+            # One more than fits, to detect truncation.
             most = min(limit + 1, max(NEIGHBOURS, STEPS_AT_MOST // len(frontier)))
             steps = neighbours(scope, scope.space, frontier, limit=most, contradicting=True, now=now)
             is_cut |= most <= limit and max(Counter(step.node_id for step in steps).values(), default=0) == most

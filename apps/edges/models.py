@@ -1,4 +1,4 @@
-"""Relations between memories, and the words that a tenant adds to the types that are built in."""
+"""Models of relations between memories, and of the types that a tenant adds to the built-in ones."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,14 +7,14 @@ from django.db.models import F, Q
 from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
-METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the names bound into the seals
+METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the contexts bound into the envelopes
 
 
 class MemoryEdge(ScopedModel):
-    """One memory is related to another: typed and directed.
+    """A typed, directed relation from one memory to another.
 
-    Keys of three columns hold both ends in the edge's own space; a deleted memory's edges go with it.  Whether an
-    edge shows is never stored: it follows from both of its ends, at the moment of asking.
+    Foreign keys of three columns keep both memories in the edge's own space; a deleted memory's edges are deleted with
+    it.  Visibility is never stored: every query derives it from both memories.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -31,7 +31,7 @@ class MemoryEdge(ScopedModel):
     metadata_ct = EncryptedField(METADATA, is_revised=True, is_json=True, null=True)
     revision = models.IntegerField(default=0, help_text="Of what is sealed; bound into it.")
 
-    # of a settled contradiction
+    # of a resolved contradiction
     resolved_at = models.DateTimeField(null=True)
     winner_id = models.BigIntegerField(null=True, help_text="Which end was found to be true.")
     resolution_ct = EncryptedField(RESOLUTION, is_revised=True, is_json=True, null=True)

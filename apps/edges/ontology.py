@@ -1,4 +1,4 @@
-"""The types of content and of relations: those that are built in, and those that a tenant has added."""
+"""Content types and relation types: the built-in ones, and those that a tenant has added."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from text import patterns
 
 MAX_CUSTOM: Final = 32  # of each vocabulary
 NAME: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}", patterns.ASCII)
-# What the wire knows (contract 10.1), then what this product knows besides.
+# The types of the API contract (10.1), followed by this product's own.
 _OF_THE_WIRE: Final = (
     "fact", "event", "status", "relationship", "policy", "decision", "entity", "summary", "preference", "intent",
     "temporal", "insight", "narrative", "analysis", "reference",
@@ -42,7 +42,7 @@ class TooManyTypes(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabularies:
-    """custom: in the tenant's own order, and after them the types that its operator defined; never a built-in name."""
+    """custom: in the tenant's order, followed by types that its operator defined; never a built-in name."""
 
     custom_content_types: Sequence[str] = ()
     custom_relation_types: Sequence[str] = ()
@@ -76,17 +76,17 @@ def update_ontology(
     relation_types: Sequence[str] | None = None,
     now: datetime,
 ) -> Vocabularies:
-    """Put these in the place of the tenant's own types; None leaves a vocabulary as it is.
+    """Replace the tenant's own types; None leaves a vocabulary unchanged.
 
-    Built-in names among them are passed over, and types that are defined stay.  Rows of a type that is taken away keep
-    it.  Raises BadTypeName, TooManyTypes.
+    Built-in names are ignored, and types that the operator defined stay.  Rows of a removed type keep it.  Raises
+    BadTypeName, TooManyTypes.
     """
     defined = _defined(scope)
     content = None if content_types is None else _checked(content_types, CONTENT_TYPES, defined)
     relations = None if relation_types is None else _checked(relation_types, (*RELATION_TYPES, *SYSTEM_TYPES))
     with tenant_transaction(scope):
         with connection.cursor() as cursor:
-            # One statement: of two at once neither undoes the vocabulary that it was not asked about.
+            # One statement, so that a concurrent update of the other vocabulary is not undone.
             cursor.execute(
                 "insert into edges_ontology (tenant_id, created_at, content_types, relation_types) "
                 "values (%s, %s, coalesce(%s::varchar[], '{}'), coalesce(%s::varchar[], '{}')) "
@@ -101,7 +101,7 @@ def update_ontology(
 
 
 def _defined(scope: Scope) -> list[str]:
-    """Names of the types that the tenant's operator defined, and did not give up (``memsync types``)."""
+    """The names of the types that the tenant's operator defined and has not retired (``memsync types``)."""
     return [name for name, own in read_registry(scope).own.items() if not own.replaced_by]
 
 

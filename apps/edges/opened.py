@@ -1,4 +1,4 @@
-"""Edges as plain values, tied to no database row."""
+"""Edges as plain values, independent of any database row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEdge:
-    """An edge to be written.  confidence: 0..1.  is_automatic: found at a write, not stated by anybody."""
+    """An edge to write.  confidence: 0..1.  is_automatic: found at a write, not stated by a caller."""
 
     from_id: int
     to_id: int
@@ -24,7 +24,7 @@ class NewEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """An edge that is there, opened for the owner of its space."""
+    """A stored edge, decrypted for the owner of its space."""
 
     id: int
     from_id: int

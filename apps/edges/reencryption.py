@@ -1,4 +1,4 @@
-"""Resealing what this app sealed: metadata of edges, and why a contradiction was settled."""
+"""Re-encryption of the metadata of edges, and of the resolutions of contradictions."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ EDGE: Final = "edge"
 
 
 class Edges(SealedColumns):
-    """An edge is known by its ends, and has no handles."""
+    """An edge is found by its memories, so it has no keyed hashes."""
 
     name = EDGE
     model = MemoryEdge

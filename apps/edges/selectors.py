@@ -1,4 +1,4 @@
-"""Reading edges: every question asks of both ends whether they may be seen, at the moment of asking."""
+"""Reads edges.  Every query checks whether both memories are visible at that moment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from apps.memories import integrity
 from apps.memories.lineage import NOT_STALE
 from apps.projects.scope import Scope, SpaceRef
 
-NEIGHBOURS: Final = 10  # of one memory, the strongest; a hub passes no more on than anybody else
+NEIGHBOURS: Final = 10  # the strongest edges of one memory; a hub passes on no more than others
 
-# Whether ``memory`` may be seen: the scope's own spaces, environment and project, and in being.  ``live`` is what
-# recall may return; without it also what was superseded or archived, which is readable by its id.
+# Whether ``memory`` is visible: it exists in the scope's spaces, environment and project.  ``live``: recall may return
+# it; otherwise it may also be superseded or archived, and so readable by its id.
 _SEEN: Final = f"""
     memory.tenant_id = %(tenant)s and memory.space_id = any(%(spaces)s) and memory.environment = %(environment)s
     and (%(project)s::bigint is null or memory.project_id is null or memory.project_id = %(project)s)
@@ -93,9 +93,9 @@ def edges_of(
     offset: int = 0,
     now: datetime,
 ) -> list[Edge]:
-    """The edges that touch any of these memories, newest first, each once; both ends may be seen by the scope.
+    """The edges of any of these memories, newest first, each once; the scope may see both memories.
 
-    live: both ends as recall sees them; otherwise as ``get_memory`` does, so that one may be superseded.
+    live: recall may return both; otherwise ``get_memory`` may, so that one may be superseded.
     """
     ids = [memory_id for memory_id in memory_ids if 0 < memory_id < 2**63]
     if not scope.spaces or not ids:
@@ -106,9 +106,9 @@ def edges_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a memory's relations say for and against it.
+    """The evidence for and against a memory from its relations.
 
-    relations: how many show.  corroborating: those that support it, stated or found.  contradictions: open ones.
+    relations: how many are visible.  corroborating: those that support it, stated or found.  contradictions: open ones.
     """
 
     relations: int
@@ -117,12 +117,12 @@ class Evidence:
 
     @property
     def consistency(self) -> float:
-        """1 while nothing contradicts it; halved by the first contradiction, a third with the second, and so on."""
+        """1 without contradictions, a half with one, a third with two, and so on."""
         return 1 / (1 + self.contradictions)
 
 
 def evidence_of(scope: Scope, memory_id: int, *, now: datetime) -> Evidence:
-    """Counted at the moment of asking, so that a relation whose other end is gone counts no more."""
+    """The evidence at this moment: a relation to a memory that is gone does not count."""
     asked = {
         **reach(scope, live=False, now=now),
         "ids": [memory_id],
@@ -136,7 +136,7 @@ def evidence_of(scope: Scope, memory_id: int, *, now: datetime) -> Evidence:
 
 
 def edges_among(scope: Scope, memory_ids: Sequence[int], *, limit: int, now: datetime) -> list[Edge]:
-    """The edges that have both ends among these memories, both live; newest first."""
+    """The edges between two of these memories, both live; newest first."""
     if not scope.spaces or not memory_ids:
         return []
     return _edges(scope, _AMONG, {"ids": list(memory_ids), "limit": limit}, live=True, now=now)
@@ -165,9 +165,9 @@ def neighbours(
 ) -> list[Neighbour]:
     """One step from each of these memories along its strongest edges, either way, to memories that recall may return.
 
-    At most ``limit`` steps from each, best first by confidence and type.  where, values: further conditions on
-    ``memory``, the far end, as SQL.  contradicting: also along contradictions.  replaced: also to those that were
-    replaced; ``where`` says which.  Inside the tenant's transaction.
+    At most ``limit`` steps from each, best first by confidence and type.  where, values: further SQL conditions on
+    ``memory``, the far end.  contradicting: also along contradictions.  replaced: also to superseded memories;
+    ``where`` selects which.  Inside the tenant's transaction.
     """
     if not node_ids:
         return []
@@ -189,11 +189,11 @@ def neighbours(
 
 
 def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int, bool]]:
-    """Pairs of these memories between which a contradiction is open, the surer first, else the newer; and whether the
-    second is only doubted.
+    """Pairs of these memories with an open contradiction, the stronger first; and whether the second is only doubted.
 
-    What may be outdated by the other is the weaker, however sure it was.  What has lost its words to the other, and
-    holds otherwise, is no part of a pair: the rest of it contradicts nothing.  Inside the transaction.
+    The stronger has the higher confidence, or else is newer; but a memory that the other may have outdated is the
+    weaker.  If the other has ended the contradicting part of a memory, there is no pair: the rest contradicts nothing.
+    Inside the transaction.
     """
     if len(memory_ids) < 2:
         return []
@@ -232,7 +232,7 @@ def _one_way(
     *,
     forward: bool,
 ) -> tuple[str, list[Any]]:
-    """The statement for the edges that leave ``node``, or for those that come to it, and its values."""
+    """The SQL for the edges that leave ``node``, or for those that lead to it, and its values."""
     near, far = ("from_memory_id", "to_memory_id") if forward else ("to_memory_id", "from_memory_id")
     sql = f"""
         select e.{far}, e.id, e.type, e.confidence, {str(forward).lower()} from edges_memoryedge e
@@ -269,7 +269,7 @@ def _edges(scope: Scope, sql: str, asked: Mapping[str, Any], *, live: bool, now:
 
 
 def _opened(scope: Scope, row: tuple[Any, ...], cipher: SpaceCipher, *, now: datetime) -> Edge | None:
-    """None for one that fails its seal, which is left out and reported."""
+    """The decrypted edge; None if it fails decryption, which is reported."""
     edge_id, space_id, from_id, to_id, type_, confidence, blob, revision, is_automatic, created_at = row
     try:
         metadata = open_metadata(cipher, edge_id, blob, revision=revision)

@@ -1,4 +1,4 @@
-"""Connecting memories, and taking a connection away."""
+"""Creates and deletes relations of memories."""
 
 from collections.abc import Collection, Sequence, Set
 from datetime import datetime
@@ -49,10 +49,10 @@ class SelfRelation(Invalid):
 
 
 def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Edge]:
-    """Write these edges of the scope's one space, in order: one that is there already gets the new confidence and
-    metadata.  All or nothing.
+    """Write these edges of the scope's one space, in order; an existing one gets the new confidence and metadata.
 
-    Raises MemoryNotFound for an end that is absent or not the scope's to read; UnknownRelationType; SelfRelation.
+    All or nothing.  Raises MemoryNotFound for a memory that is absent or not the scope's to read; UnknownRelationType;
+    SelfRelation.
     """
     with tenant_transaction(scope):
         known = relation_types(scope)
@@ -77,7 +77,7 @@ def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Ed
 
 
 def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> None:
-    """Take away an edge of this memory.  What followed from it, as a superseded memory, stays as it is.
+    """Delete an edge of this memory.  Its consequences, such as a superseded memory, stay.
 
     Raises RelationNotFound for one that is absent, another memory's, or not the scope's to see.
     """
@@ -93,13 +93,13 @@ def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> 
 
 
 def lock_space(scope: Scope) -> SpaceCipher:
-    """The cipher of the scope's one space, whose single writer the caller is until the transaction ends.
+    """Lock the scope's one space for writing, until the transaction ends; returns its cipher.
 
     Raises MemoryNotFound for a scope without a space or one that was shredded.
     """
     if not scope.spaces:
         raise MemoryNotFound
-    # Keys first, then the space: in the order of everybody who writes.
+    # Lock keys first, then the space, as every writer does.
     try:
         cipher = open_space(scope.tenant, scope.space, writing=True)
         hold_space(scope)
@@ -111,18 +111,19 @@ def lock_space(scope: Scope) -> SpaceCipher:
 def write_edges(
     scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, new: Set[int] = frozenset(), now: datetime
 ) -> list[MemoryEdge]:
-    """Insert or change these edges; their rows, in order, without ids where all that is new was found.  In the
-    transaction that holds the space's lock.
+    """Insert or update these edges; returns their rows, in order.  In the transaction that holds the space's lock.
 
-    new: memories that this transaction has made, which had no edges before.
+    New rows have no ids if all of them are automatic and without metadata.
 
-    What is found changes nothing that was stated, but that a contradiction found again is open again.
+    new: memories that this transaction has created, which had no edges before.
+
+    An automatic edge does not change an existing one, except that a contradiction found again is open again.
     """
     last = {edge.name: edge for edge in edges}
     may_be_there = {name for name in last if new.isdisjoint(name[:2])}
     rows = {(row.from_memory_id, row.to_memory_id, row.type): row for row in _there(scope, may_be_there)}
     fresh = [name for name in last if name not in rows]
-    # What was found says nothing that would be sealed under its id: the database may number it.
+    # These have no ciphertext that is bound to their ids, so the database may assign them.
     is_found = all(last[name].is_automatic and not last[name].metadata for name in fresh)
     ids = [None] * len(fresh) if is_found else reserve_ids(len(fresh), sequence="edges_memoryedge_id_seq")
     for name, edge_id in zip(fresh, ids, strict=True):

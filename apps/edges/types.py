@@ -1,12 +1,12 @@
-"""The types of relations, and how far each carries: data, not an enum."""
+"""The types of relations, and how much of a score each passes on.  Data, not an enum."""
 
 from typing import Final
 
 CONTRADICTION: Final = "contradiction"
-CONFLICT: Final = "conflicts_with"  # of a claim with a limit, which stays: only the write states it
+CONFLICT: Final = "conflicts_with"  # of a claim with a constraint, which stays; only the write creates it
 
 # How much of a memory's score passes along an edge of the type (contract 10.7).  A contradiction passes nothing on: it
-# annotates, and never pulls a memory in.
+# annotates, and never adds a memory to the results.
 FACTORS: Final = {
     "similar": 0.6,
     "derived_from": 0.9,
@@ -21,10 +21,10 @@ FACTORS: Final = {
 }
 RELATION_TYPES: Final = tuple(FACTORS)
 SYSTEM_TYPES: Final = (CONFLICT,)
-CUSTOM_FACTOR: Final = 0.7  # of a type that a tenant added: it says no more than that one refers to the other
+CUSTOM_FACTOR: Final = 0.7  # of a type that a tenant added: it only means that one memory refers to the other
 CORROBORATING: Final = frozenset({"supports", "similar", "extends"})
 
 
 def factor_of(type_: str) -> float:
-    """Of a conflict nothing: like a contradiction, it annotates."""
+    """The factor of a type: 0 for a conflict, which only annotates, like a contradiction."""
     return 0.0 if type_ == CONFLICT else FACTORS.get(type_, CUSTOM_FACTOR)

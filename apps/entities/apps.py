@@ -2,8 +2,8 @@ from typing import Final
 
 from django.apps import AppConfig
 
-# A sealed space keeps no entities: which memories are about one person is what sealing hides.  What hangs on an entity
-# goes with it.  Parameters: tenant and space.
+# A sealed space stores no entities: sealing hides which memories are about the same person.  Rows that refer to an
+# entity are deleted with it.  Parameters: tenant and space.
 GONE: Final = "delete from entities_entity where tenant_id = %s and space_id = %s"
 
 

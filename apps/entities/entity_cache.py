@@ -1,4 +1,4 @@
-"""Entities of one space as resolution sees them, and the changes to them: read in a few queries, written together."""
+"""A cache of one space's entities for resolution: read in a few queries, with all changes written together."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from text.given_names import gender_of
 from text.names import normalised
 from text.vocabulary import ORGANIZATION, PRODUCT, PROJECT, TEAM
 
-LOOKED_THROUGH: Final = 400  # names of a space, newest first, that are opened to find one that is spelled alike
+LOOKED_THROUGH: Final = 400  # the newest names of a space, decrypted to find similar spellings
 IDS_AT_ONCE: Final = 8
-EARLIER: Final = 3  # memories of a session that a pronoun may reach back to
-_LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # which of these a name is, people mix up
+EARLIER: Final = 3  # memories of a session that a pronoun may refer to
+_LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # types that people mix up
 _ALIAS, _ENTITY = Columns(EntityAlias, "alias"), Columns(Entity, "entity")
-# Lateral, and by bounds and an order that one index answers: else the planner may read every name of the space.
+# Lateral, with bounds and an order that match one index: else the planner may read every name of the space.
 _CALLED: Final = f"""
 with met as materialized (
     select distinct tenant_id, space_id, entity_id from entities_entityalias
@@ -48,8 +48,11 @@ _USER: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class Alias:
-    """parent_id: of the longer name that it was made up from, as long as no one said it.  is_new, is_changed: to be
-    written."""
+    """A name of an entity.
+
+    parent_id: the longer name that this short form was derived from, until someone uses it.  is_new, is_changed: to be
+    written.
+    """
 
     id: int
     text: str = field(repr=False)
@@ -61,7 +64,7 @@ class Alias:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class EntityRecord:
-    """names: by their normalised form."""
+    """An entity in the cache.  names: by their normalised form."""
 
     id: int
     type: str = ""
@@ -73,7 +76,7 @@ class EntityRecord:
 
     @property
     def proper(self) -> list[str]:
-        """The names, normalised, that are no roles."""
+        """The normalised names that are not roles."""
         return [name for name, alias in self.names.items() if not alias.is_role]
 
     @property
@@ -89,7 +92,7 @@ class EntityRecord:
 
 
 class EntityCache:
-    """The space's entities, as far as they were asked for.  Inside the transaction that holds the space's lock."""
+    """The space's entities that were asked for.  Inside the transaction that holds the space's lock."""
 
     def __init__(self, scope: Scope, space_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
         self.scope, self.space_id, self.cipher, self.now = scope, space_id, cipher, now
@@ -106,13 +109,13 @@ class EntityCache:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def ask(self, names: Iterable[str]) -> None:
-        """Read who goes by one of these names, normalised."""
+        """Read the entities that have one of these normalised names."""
         wanted = {name for name in names if name} - self._asked
         if not wanted:
             return
         self._asked |= wanted
         macs = [alias_mac(self.cipher, name) for name in wanted]
-        # Planned each time: a plan for all values takes any index of the space's names for as good.
+        # Planned each time: a generic plan may choose the wrong index of the space's names.
         with connection.cursor() as cursor:
             cursor.execute(_CALLED, [self.scope.tenant_id, self.space_id, macs])
             rows = [_alias(found) for found in cursor.fetchall()]
@@ -122,7 +125,7 @@ class EntityCache:
         return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
 
     def user(self) -> EntityRecord:
-        """The end user; made where no one spoke of them yet."""
+        """The entity of the end user; created if there is none yet."""
         if self._user is None:
             with prepared_cursor() as cursor:
                 cursor.execute(_USER, [self.scope.tenant_id, self.space_id])
@@ -135,14 +138,14 @@ class EntityCache:
         return self._user
 
     def spelled(self) -> list[tuple[str, EntityRecord]]:
-        """The newest names of the space that are no roles, with whose they are."""
+        """The newest names of the space that are not roles, each with its entity."""
         if not self._is_looked_through:
             self._take(self._aliases().filter(is_role=False).order_by("-pk")[:LOOKED_THROUGH])
             self._is_looked_through = True
         return [(name, known) for known in self.by_id.values() for name in known.proper]
 
     def latest(self, among: Sequence[EntityRecord]) -> EntityRecord:
-        """The one of these that was spoken of last."""
+        """The one of these that was mentioned last."""
         ids = [known.id for known in among]
         rows = EntityMention.objects.within(self.scope).filter(space_id=self.space_id, entity_id__in=ids)
         newest = rows.order_by("-memory_id", "-pk").values_list("entity_id", flat=True).first()
@@ -151,7 +154,7 @@ class EntityCache:
         return next((known for known in among if known.id == wanted), among[-1])
 
     def of_session(self, session: str) -> list[EntityRecord]:
-        """Who the last memories of a session are about, the last last."""
+        """The entities of a session's last memories, the most recent at the end."""
         if not self.cipher.is_searchable:
             return []
         mine = Memory.objects.within(self.scope).live(self.now)
@@ -198,7 +201,7 @@ class EntityCache:
         return known
 
     def name(self, known: EntityRecord, text: str, *, is_role: bool = False, parent: Alias | None = None) -> Alias:
-        """Give it this name, unless it has it.  What was a short form, and is said now, stands by itself."""
+        """Give the entity this name, unless it has it.  A derived short form that is used becomes a name of its own."""
         alias = known.names.get(normalised(text))
         if alias is None:
             parent_id = parent.id if parent else None
@@ -209,10 +212,10 @@ class EntityCache:
         return alias
 
     def take_away(self, known: EntityRecord, name: str) -> None:
-        """It goes by this name, normalised, no longer."""
+        """Take this normalised name from the entity."""
         alias = known.names.pop(name)
         self.by_name[name].remove(known)
-        self._lost.append(alias.id)  # a new one too: what was said a moment ago may have called it so
+        self._lost.append(alias.id)  # a new one too: an earlier memory of the batch may have used it
 
     def flag(self, known: EntityRecord) -> None:
         if not known.needs_review:
@@ -263,7 +266,7 @@ class EntityCache:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Everything that was decided.  What was not spoken of in the end is not kept."""
+        """Write all changes.  A new entity without a mention or a claim is not stored."""
         met = self._met()
         self._write_entities(met)
         self._write_aliases([known for known in self.by_id.values() if not known.is_new or known.id in met])
@@ -275,7 +278,7 @@ class EntityCache:
         insert(self._claims)
 
     def _delete_lost(self) -> None:
-        # Not by Django, which would collect dependent rows and then delete by ids alone.
+        # Not by Django, which would collect dependent rows and then delete by id only.
         with connection.cursor() as cursor:
             cursor.execute(
                 "delete from entities_entityalias where tenant_id = %s and space_id = %s and id = any(%s)",

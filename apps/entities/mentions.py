@@ -1,4 +1,4 @@
-"""The memories that speak of entities, for recall: its whole filter inside, and no more rows read than are wanted."""
+"""Memories that mention entities, for recall: filtered in the query, so that only the rows wanted are read."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from django.db import connection
 
 from apps.projects.scope import Scope, SpaceRef
 
-# Along the index of mentions, the newest first, each memory looked up by its id: nothing is read beyond the limit.
+# By the index of mentions, newest first, with each memory looked up by id: nothing is read beyond the limit.
 _SPOKEN_OF: Final = """
 select asked.id, found.memory_id from unnest(%s::bigint[]) asked(id)
 cross join lateral (
@@ -22,7 +22,7 @@ cross join lateral (
     order by mention.memory_id desc limit %s
 ) found
 """
-SPARE: Final = 4  # times as many of each entity as are wanted in all, for those that several are mentioned in
+SPARE: Final = 4  # times the limit for each entity, to find memories that mention several
 
 
 def memories_mentioning(
@@ -35,10 +35,9 @@ def memories_mentioning(
     limit: int,
     now: datetime,
 ) -> list[tuple[int, float]]:
-    """(memory id, score), best first: those that mention more of the entities, and rarer ones; then the newest.
+    """(memory id, score), best first: memories that mention more of the entities, and rarer ones; then the newest.
 
-    where, values: further conditions on ``memory`` as SQL; they hold before the limit.  Inside the tenant's
-    transaction.
+    where, values: further SQL conditions on ``memory``, applied before the limit.  Inside the tenant's transaction.
     """
     if not entity_ids:
         return []

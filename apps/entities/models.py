@@ -1,5 +1,7 @@
-"""Who and what memories are about: entities, what they are called, where they are mentioned, how they stand to each
-other.  An entity has no content of its own: its names and facts belong to the memories that say them, and go with them.
+"""Models of the entities that memories are about: their names, mentions and relations.
+
+An entity has no content of its own: its names and facts belong to the memories that state them, and are deleted with
+them.
 """
 
 from django.db import models
@@ -9,14 +11,14 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from text.vocabulary import ENTITY_TYPES
 
-ALIAS, CLAIM = "entity.alias", "entity.claim"  # the names bound into the seals
+ALIAS, CLAIM = "entity.alias", "entity.claim"  # the contexts bound into the envelopes
 
 
 class Entity(ScopedModel):
     """A person or a thing, known in one space.
 
-    merged_into: of one that turned out to be another; its names, mentions and claims have moved there.  A database
-    trigger takes an entity away with its last mention and claim.
+    merged_into: the entity that this one was merged into; its names, mentions and claims have moved there.  A database
+    trigger deletes an entity with its last mention and claim.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -47,10 +49,10 @@ class Entity(ScopedModel):
 
 
 class EntityAlias(ScopedModel):
-    """A name of an entity, sealed, and keyed to be found by.
+    """A name of an entity, encrypted, with a keyed hash to find it by.
 
-    is_role: a name by what a person does, which another may have tomorrow.  parent: the name that this one is a short
-    form of, as long as no one has said it.  origin_id: the entity that it was first a name of.
+    is_role: a name for what a person does, which another may have tomorrow.  parent: the name that this one is a short
+    form of, until someone uses it.  origin_id: the first entity with this name.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -82,7 +84,7 @@ class EntityAlias(ScopedModel):
 
 
 class How(models.TextChoices):
-    """How the words were found to mean the entity."""
+    """How the words were matched to the entity."""
 
     NEW = "new"
     EXACT = "exact"
@@ -94,7 +96,7 @@ class How(models.TextChoices):
 
 
 class EntityMention(ScopedModel):
-    """A memory is about an entity.  alias: by which name; none of a pronoun.  is_unsure: others go by that name too."""
+    """A memory mentions an entity.  alias: the name used; null for a pronoun.  is_unsure: others have that name too."""
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     entity = models.ForeignKey(Entity, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -120,7 +122,7 @@ class EntityMention(ScopedModel):
 
 
 class EntityClaim(ScopedModel):
-    """What a memory says of an entity: how it stands to another, or a fact.  Predicate and value are sealed."""
+    """What a memory states about an entity: a relation to another, or a fact.  Predicate and value are encrypted."""
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     memory = models.ForeignKey("memories.Memory", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

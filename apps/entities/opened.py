@@ -1,4 +1,4 @@
-"""Entities opened for the owner of their space: plain values, tied to no database row."""
+"""Entities decrypted for the owner of their space: plain values, independent of any database row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedEntity:
-    """name: the fullest of those that are no roles.  aliases: the others, as they were said.  mention_count: of
-    memories that may be read."""
+    """A decrypted entity.  name: the fullest one that is not a role.  aliases: the others, as written.
+
+    mention_count: of readable memories.
+    """
 
     id: int
     type: str
@@ -22,7 +24,7 @@ class OpenedEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRelation:
-    """How an entity stands to another now.  is_outgoing: it is the subject.  memory_ids: which say so, newest first."""
+    """A current relation of an entity.  is_outgoing: it is the subject.  memory_ids: the sources, newest first."""
 
     type: str
     is_outgoing: bool
@@ -34,8 +36,11 @@ class OpenedRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """An entity with what is said of it now.  attributes: by predicate, the newest first.  memory_ids: which
-    mention it, newest first.  next_before: where the next page of these begins, if there is one."""
+    """An entity with its current attributes and relations.
+
+    attributes: values by predicate, newest first.  memory_ids: the memories that mention it, newest first.
+    next_before: where the next page of these begins, if there is one.
+    """
 
     entity: OpenedEntity
     attributes: Mapping[str, Sequence[str]] = field(repr=False)
@@ -54,7 +59,7 @@ class EntityPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tie:
-    """That one entity of a picture stands to another in some way.  memory_ids: which say so, newest first."""
+    """A relation between two entities of a picture.  memory_ids: the memories that state it, newest first."""
 
     from_id: int
     to_id: int
@@ -64,10 +69,9 @@ class Tie:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityPicture:
-    """Who and what is mentioned most among the newest mentions of a space, and how they stand to each other.
+    """The most mentioned entities of the newest memories of a space, and their relations.
 
-    entities: most mentioned first.  memory_ids: by the entity's id, the newest that mention it.  is_cut: there are
-    more.
+    entities: most mentioned first.  memory_ids: by entity id, the newest that mention it.  is_cut: there are more.
     """
 
     entities: Sequence[OpenedEntity] = ()

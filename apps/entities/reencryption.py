@@ -1,4 +1,4 @@
-"""Resealing what this app sealed, and rekeying the names by which entities are found."""
+"""Re-encryption of names and claims of entities, and rekeying of the names' hashes."""
 
 from typing import Final
 
@@ -8,12 +8,12 @@ from apps.entities.models import ALIAS, EntityAlias, EntityClaim
 from apps.projects.scope import Scope, SpaceRef
 from text.names import normalised
 
-ALIASES: Final = "entity_alias"  # the tables' names among sealed ones
+ALIASES: Final = "entity_alias"  # the tables' names in the registry of encrypted tables
 CLAIMS: Final = "entity_claim"
 
 
 def alias_mac(cipher: SpaceCipher, alias: str) -> bytes:
-    """By which an alias is found; however it is spelled, the same."""
+    """The keyed hash of an alias, to find it by; the same for every spelling with the same normalised form."""
     return cipher.identity_mac("entity.alias", normalised(alias))
 
 
@@ -33,7 +33,7 @@ class Aliases(SealedColumns):
 
 
 class EntityClaims(SealedColumns):
-    """Known by its ends, and has no handles."""
+    """Found by its entities, so it has no keyed hashes."""
 
     name = CLAIMS
     model = EntityClaim

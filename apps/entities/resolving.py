@@ -1,8 +1,9 @@
-"""Who is meant: from words to entities, by the surest way that decides (seed 003's cascade).
+"""Entity resolution: from words to entities, by the most certain way that decides (seed 003's cascade).
 
-A pronoun by whom the turn, or the session's last ones, spoke of last; a name by exactly that name, then as a part of a
-fuller one, then by being spelled alike (trigrams, Jaccard of 0.85), then by a judge where there is one.  What none of
-these finds is a new entity; where it may be one that is known, it is flagged for a person to look at.
+A pronoun is resolved to the entity that the turn, or the session's last memories, mentioned last.  A name is resolved
+by exactly that name, then as part of a fuller one, then by similar spelling (trigrams, Jaccard of 0.85), then by a
+judge if there is one.  If none of these decides, a new entity is created; if it may be a known one, it is flagged for
+review.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ from text.names import (
 )
 from text.vocabulary import HAS_ROLE, PERSON, PLACE
 
-# Of a name that is not known and those that are spelled somewhat alike: which of them it is, or None.
+# From an unknown name and those spelled similarly, the index of the one that is meant, or None.
 Judge = Callable[[str, Sequence[str]], int | None]
 
 _GENDERS = {"she": "f", "he": "m"}
@@ -36,7 +37,7 @@ _GENDERS = {"she": "f", "he": "m"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ResolvedMention:
-    """aliases: by which names it was called just now."""
+    """aliases: the names used in this mention."""
 
     known: EntityRecord
     how: How
@@ -53,9 +54,9 @@ def resolve(
     judge: Judge | None = None,
     now: datetime,
 ) -> None:
-    """Write who these memories are about and what they say of them, in the order in which they were said.
+    """Write the entities that these memories mention and what they state about them, in the order of the statements.
 
-    In the transaction that writes the memories, under the lock of the space.  A sealed space keeps none of it.
+    In the transaction that writes the memories, under the lock of the space.  A sealed space stores none of it.
     """
     told = [one for one in said if one.reading]
     if not told or not cipher.is_searchable:
@@ -69,7 +70,7 @@ def resolve(
 
 
 def _forms(named: Mention, said: StatementContext) -> set[str]:
-    """Every form by which it may be known, normalised."""
+    """Every normalised form by which the entity may be known."""
     words = [normalised(text) for text in (named.name, _role(named, said), *named.also) if text]
     if named.is_user and said.voice:
         words.append(normalised(said.voice.reveal()))
@@ -77,7 +78,7 @@ def _forms(named: Mention, said: StatementContext) -> set[str]:
 
 
 def _role(named: Mention, said: StatementContext) -> str:
-    """ "My manager" is another person when another speaker says it."""
+    """The role, with the speaker's name if there is one: "my manager" depends on the speaker."""
     if said.voice and named.role.startswith("my "):
         return f"{said.voice.reveal()}'s {named.role.removeprefix('my ')}"
     return named.role
@@ -86,12 +87,12 @@ def _role(named: Mention, said: StatementContext) -> str:
 class _Resolver:
     def __init__(self, directory: EntityCache, judge: Judge | None) -> None:
         self.directory, self.judge = directory, judge
-        self._recent: list[EntityRecord] = []  # whom was spoken of, the last last
+        self._recent: list[EntityRecord] = []  # the entities mentioned, the most recent at the end
         self._turn: object = None
         self._reached_back = False
 
     def take(self, said: StatementContext) -> None:
-        """One memory: its mentions, and what it claims."""
+        """Process one memory: its mentions and its claims."""
         if self._turn != said.turn:
             self._turn, self._recent, self._reached_back = said.turn, [], False
         found: dict[Mention, _ResolvedMention] = {}
@@ -126,7 +127,7 @@ class _Resolver:
                 self.directory.claim(subject.known, said.memory_id, predicate, other, value)
 
     def _remember(self, said: StatementContext, found: dict[Mention, _ResolvedMention]) -> None:
-        """The subject is who "she" is in the next sentence, before the others that were spoken of."""
+        """Note the mentioned entities, the subject last, because "she" in the next sentence refers to it first."""
         subjects = [told.subject for told in said.reading.told[:1]]
         order = [named for named in found if named not in subjects] + [named for named in subjects if named in found]
         for named in order:
@@ -152,7 +153,7 @@ class _Resolver:
         return replace(found, aliases=self._called(found.known, named, said))
 
     def _user(self, named: Mention, said: StatementContext) -> _ResolvedMention | None:
-        """The speaker: the end user, or one of several who have names.  None where such a name has no letter."""
+        """The speaker: the end user, or one of several named speakers.  None if such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
             names = [self.directory.name(known, named.name)] if named.name and said.may_meet else []
@@ -191,14 +192,14 @@ class _Resolver:
         return self._by_part(name, named.type) or self._by_spelling(name, named.type)
 
     def _unnamed_holder(self, named: Mention, said: StatementContext) -> EntityRecord | None:
-        """ "My sister Ana", where "my sister" was spoken of before and had no name yet."""
+        """The entity for "my sister Ana", if "my sister" was mentioned before and has no name yet."""
         if not named.role:
             return None
         holders = self.directory.called(normalised(_role(named, said)), named.type)
         return next((one for one in holders if not one.proper), None)
 
     def _by_part(self, name: str, type_: str) -> _ResolvedMention | None:
-        """ "Priya Sharma", where a Priya or a P. Sharma is known who may be the same."""
+        """The entity for "Priya Sharma", if a Priya or a P. Sharma is known who may be the same."""
         if type_ != PERSON or not is_full(name):
             return None
         among = [
@@ -230,7 +231,7 @@ class _Resolver:
         return _ResolvedMention(known=self.directory.make(type_, needs_review=bool(alike)), how=How.NEW)
 
     def _among(self, known: Sequence[EntityRecord], how: How) -> _ResolvedMention | None:
-        """The only one; or of several the one spoken of last, and that is not sure."""
+        """The only candidate; of several, the most recent one, which is unsure if it was not mentioned just now."""
         if len(known) < 2:
             return _ResolvedMention(known=known[0], how=how) if known else None
         recent = next((one for one in reversed(self._recent) if one in known), None)
@@ -240,7 +241,7 @@ class _Resolver:
         return _ResolvedMention(known=chosen, how=how, is_unsure=recent is None)
 
     def _called(self, known: EntityRecord, named: Mention, said: StatementContext) -> list[Alias]:
-        """Note by which names it was called, and that a role is now this one's."""
+        """Store the names used for the entity, and take its role from other entities."""
         aliases = []
         if named.name:
             alias = self.directory.name(known, named.name)
@@ -270,7 +271,7 @@ def _may_be_called(known: EntityRecord, pronoun: str) -> bool:
 def _corrected(
     told: RelationMention, subject: EntityRecord, other: EntityRecord | None
 ) -> tuple[str, EntityRecord | None, str]:
-    """A relation of a person to themselves is what they are (seed 003's second correction)."""
+    """A relation of a person to themselves becomes a role (seed 003's second correction)."""
     if other is subject and told.object is not None:
         words = told.value or told.object.role or told.object.name
         return HAS_ROLE, None, words.removeprefix("the ").removeprefix("my ")

@@ -1,6 +1,6 @@
-"""Reading entities.  One shows as long as a memory that may be read mentions it; a name, as long as one says it.
+"""Reads entities.  An entity shows while a readable memory mentions it; a name, while one uses it.
 
-Whether it shows is never stored: it follows from the memories, at the moment of asking.
+Visibility is never stored: every query derives it from the memories.
 """
 
 from collections import Counter
@@ -25,10 +25,10 @@ from text.vocabulary import OTHER, PERSON, named_for
 
 CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
 MOST_IN_A_MEMORY: Final = 40
-LOOKED_AT: Final = 2_000  # the newest memories, among whose entities a picture finds the most mentioned
-SHOWN_BESIDE: Final = 3  # memories of each of these
+LOOKED_AT: Final = 2_000  # the newest memories, from which a picture counts mentions
+SHOWN_BESIDE: Final = 3  # memories shown for each entity
 WORDS_IN_A_NAME: Final = 4
-NAMES_IN_A_QUESTION: Final = 96  # runs of words that are looked up
+NAMES_IN_A_QUESTION: Final = 96  # word sequences that are looked up
 
 
 class EntityNotFound(NotFound):
@@ -47,7 +47,7 @@ def list_entities(
     limit: int,
     now: datetime,
 ) -> EntityPage:
-    """Of the scope's one space, newest first.  q: a name or an alias, exactly, however it is spelled."""
+    """The entities of the scope's one space, newest first.  q: a whole name or alias, compared after normalisation."""
     if not scope.spaces:
         return EntityPage()
     with tenant_transaction(scope):
@@ -74,9 +74,9 @@ def list_entities(
 
 
 def get_entity(scope: Scope, entity_id: int, *, before: int | None = None, limit: int, now: datetime) -> Described:
-    """One with its relations and what mentions it; of one that was merged, the one that it is.  Raises EntityNotFound.
+    """One entity with its relations and mentions; for a merged one, its target.  Raises EntityNotFound.
 
-    before: an id of a memory; only older ones.  limit: of memories.
+    before: a memory's id; only older ones.  limit: of memories.
     """
     if not scope.spaces or not 0 < entity_id < 2**63:
         raise EntityNotFound
@@ -103,9 +103,9 @@ def get_entity(scope: Scope, entity_id: int, *, before: int | None = None, limit
 
 
 def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: datetime) -> list[tuple[int, int]]:
-    """(memory, how many of these entities it mentions): what recall may return, most entities first, then the newest.
+    """(memory id, how many of these entities it mentions) of recallable memories, most entities first, then the newest.
 
-    Read along the index of mentions, so that it costs what these entities are mentioned, not what the space holds.
+    Reads the index of mentions, so its cost depends on these entities' mentions, not on the size of the space.
     """
     if not scope.spaces or not entity_ids:
         return []
@@ -119,7 +119,7 @@ def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: d
 
 
 def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEntity]:
-    """Whom and what a memory of the scope's one space mentions, by their names."""
+    """The entities that a memory of the scope's one space mentions, by their names."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
@@ -133,7 +133,7 @@ def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEn
 
 
 def picture(scope: Scope, *, limit: int, now: datetime) -> EntityPicture:
-    """Of the scope's one space, at most ``limit`` entities.  A sealed space keeps none."""
+    """The picture of the scope's one space, with at most ``limit`` entities.  A sealed space has none."""
     with tenant_transaction(scope):
         cipher = _cipher(scope)
         if cipher is None:
@@ -156,8 +156,10 @@ def picture(scope: Scope, *, limit: int, now: datetime) -> EntityPicture:
 
 
 def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
-    """Ids of the entities whose names are in a text, as in a question.  Names are compared by their macs: nothing is
-    opened."""
+    """The ids of the entities whose names are in a text, for example a query.
+
+    Names are compared by their hashes: nothing is decrypted.
+    """
     if not scope.spaces:
         return []
     words = normalised(text).split()
@@ -171,7 +173,7 @@ def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
 
 
 def canonical(scope: Scope, entity_id: int, *, now: datetime) -> Entity:
-    """The entity that this id stands for, if it shows.  Inside the tenant's transaction.  Raises EntityNotFound."""
+    """The visible entity that this id stands for.  Inside the tenant's transaction.  Raises EntityNotFound."""
     mine = Entity.objects.within(scope).filter(space_id=scope.space.id)
     merged = mine.filter(pk=entity_id).values_list("merged_into_id", flat=True).first()
     row = _shown(scope, now=now).filter(pk=merged or entity_id).first()
@@ -181,7 +183,7 @@ def canonical(scope: Scope, entity_id: int, *, now: datetime) -> Entity:
 
 
 def _cipher(scope: Scope) -> SpaceCipher | None:
-    """None of a sealed space, which keeps no entities, and of one that is gone."""
+    """The cipher of the scope's one space; None if it is sealed, and so has no entities, or shredded."""
     try:
         cipher = open_space(scope.tenant, scope.space)
     except SpaceShredded:
@@ -190,23 +192,25 @@ def _cipher(scope: Scope) -> SpaceCipher | None:
 
 
 def _any(rows: QuerySet[Any]) -> Subquery:
-    """Whether there is one of these, looked up row by row along an index.  Of a plain EXISTS the planner makes a join,
-    and where it has no statistics yet, one that reads the whole space for each row."""
+    """Whether one of these rows exists, looked up row by row along an index.
+
+    The planner turns a plain EXISTS into a join, which without statistics may read the whole space for each row.
+    """
     return Subquery(rows.annotate(there=Value(True)).values("there")[:1], output_field=BooleanField())
 
 
 def _readable(scope: Scope, *, now: datetime) -> Subquery:
-    """Of a row with a ``memory_id``: whether that memory may be read."""
+    """For a row with a ``memory_id``: whether that memory may be read."""
     return _any(Memory.objects.within(scope).existing(now).filter(pk=OuterRef("memory_id")))
 
 
 def _live(scope: Scope, *, now: datetime) -> Subquery:
-    """Of a row with a ``memory_id``: whether that memory may be recalled."""
+    """For a row with a ``memory_id``: whether that memory may be recalled."""
     return _any(Memory.objects.within(scope).live(now).filter(pk=OuterRef("memory_id")))
 
 
 def _mentions(scope: Scope, *, now: datetime) -> ScopedQuerySet[EntityMention]:
-    """In memories that may be read."""
+    """Mentions in memories that may be read."""
     rows = EntityMention.objects.within(scope).filter(space_id=scope.space.id)
     return rows.filter(_readable(scope, now=now))
 
@@ -222,7 +226,7 @@ def _shown(scope: Scope, *, now: datetime) -> ScopedQuerySet[Entity]:
 
 
 def _named(scope: Scope, macs: Sequence[bytes], *, now: datetime) -> ScopedQuerySet[EntityAlias]:
-    """Names that a readable memory says, and short forms of such."""
+    """The names with these hashes that a readable memory uses, and short forms of such names."""
     said = _mentions(scope, now=now)
     rows = EntityAlias.objects.within(scope).filter(space_id=scope.space.id, alias_mac__in=list(macs))
     return rows.filter(
@@ -255,7 +259,7 @@ def _open(scope: Scope, rows: Sequence[Entity], cipher: SpaceCipher, *, now: dat
 def _names(
     scope: Scope, ids: Sequence[int], cipher: SpaceCipher, *, now: datetime
 ) -> dict[int, list[tuple[str, bool]]]:
-    """By the entity's id, the names that readable memories say, oldest first, and whether each is a role."""
+    """By entity id, the names that readable memories use, oldest first, and whether each is a role."""
     said = _mentions(scope, now=now).filter(alias_id=OuterRef("pk"))
     rows = EntityAlias.objects.within(scope).filter(space_id=scope.space.id, entity_id__in=list(ids))
     found: dict[int, list[tuple[str, bool]]] = {}
@@ -270,7 +274,7 @@ def _names(
 
 
 def _best(row: Entity, names: Sequence[tuple[str, bool]]) -> str:
-    """The fullest name that is no role: of persons one with a surname, before one with an initial."""
+    """The fullest name that is not a role; for a person, one with a surname, and with an initial only if need be."""
     if row.is_user and not names:
         return "user"
 
@@ -290,7 +294,7 @@ def _others(row: Entity, names: Sequence[tuple[str, bool]]) -> list[str]:
 def _claims(
     scope: Scope, entity_id: int, cipher: SpaceCipher, *, now: datetime
 ) -> list[tuple[EntityClaim, dict[str, Any]]]:
-    """What holds now of the entity, the newest statement first, at most CLAIMS_AT_MOST."""
+    """The current claims about the entity, the newest statement first, at most CLAIMS_AT_MOST."""
     rows = EntityClaim.objects.within(scope).filter(space_id=scope.space.id)
     ends = rows.filter(subject_id=entity_id).union(rows.filter(object_id=entity_id)).values_list("pk", flat=True)
     rows = rows.filter(pk__in=list(ends)).filter(_live(scope, now=now))
@@ -316,7 +320,7 @@ def _attributes(entity_id: int, said: Iterable[tuple[EntityClaim, Mapping[str, A
 def _relations(
     entity_id: int, said: Iterable[tuple[EntityClaim, Mapping[str, Any]]], opened: Mapping[int, OpenedEntity]
 ) -> list[OpenedRelation]:
-    """Each once, whichever memories say it; ends that became one in a merge are none."""
+    """Each relation once, with all its memories; relations whose two ends were merged are left out."""
     by_ends: dict[tuple[str, bool, int, str], list[EntityClaim]] = {}
     for row, claim in said:
         is_outgoing = row.subject_id == entity_id
@@ -340,7 +344,7 @@ def _relations(
 
 
 def _ties(scope: Scope, opened: Mapping[int, OpenedEntity], cipher: SpaceCipher, *, now: datetime) -> list[Tie]:
-    """What holds now between two of these."""
+    """The current relations between two of these."""
     rows = EntityClaim.objects.within(scope).filter(space_id=scope.space.id, subject_id__in=list(opened))
     rows = rows.filter(object_id__in=list(opened)).filter(_live(scope, now=now))
     found: dict[tuple[int, int, str], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Saying that two entities are one, and taking it back."""
+"""Merges two entities, and undoes a merge."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +13,7 @@ from apps.entities.selectors import EntityNotFound, canonical
 from apps.memories.spaces import lock_space, touch
 from apps.projects.scope import Scope
 
-# What moves, and the column that shows whose it was first.
+# The columns that a merge changes, each with the column of the original entity.
 _MOVES: Final[tuple[tuple[Any, str, str], ...]] = (
     (EntityAlias, "entity_id", "origin_id"),
     (EntityMention, "entity_id", "origin_id"),
@@ -35,7 +35,7 @@ class NotMerged(Conflict):
 
 
 def merge(scope: Scope, entity_id: int, other_id: int, *, now: datetime) -> int:
-    """Make two entities one: names, mentions and claims move to the older, or to the end user, whose id this is.
+    """Merge two entities: names, mentions and claims move to the older, or to the end user; returns its id.
 
     Raises EntityNotFound, SameEntity.
     """
@@ -68,7 +68,7 @@ def merge(scope: Scope, entity_id: int, other_id: int, *, now: datetime) -> int:
 
 
 def unmerge(scope: Scope, entity_id: int, *, now: datetime) -> int:
-    """Take back that this entity was merged; its id.  What was said of it before goes back; what was said since stays.
+    """Undo the merge of this entity; returns its id.  Earlier statements about it move back; later ones stay.
 
     Raises EntityNotFound, NotMerged.
     """

@@ -1,4 +1,4 @@
-"""What a stored memory says of whom, between extraction and the entities of a space.  Pure."""
+"""What a stored memory states about entities: from extraction to the entities of a space.  Pure data."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,10 @@ from text.mentions import Mentions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementContext:
-    """What one stored memory says.  may_meet: whether it may add an entity that was not known before, and say how
-    entities are related; what an assistant says may not.  voice: of the speaker, where they have a name.  turn:
-    what was said in one turn, or in one session, has the same.
+    """What one stored memory states.
+
+    may_meet: whether it may add new entities and relations; an assistant's statements may not.  voice: the speaker's
+    name, if any.  turn: the same for all statements of one turn, or of one session.
     """
 
     memory_id: int

@@ -1,16 +1,16 @@
-"""Taking what was erased out of the files of the database as well.
+"""Purge: removes erased data from the database's files.
 
-A deleted row's bytes stay in its table until it is vacuumed, in holes of its pages even then, in every index that it
-was in, and in the planner's statistics; a destroyed salt or key, likewise in the keyring's.  So a purge takes each
-table of tenants in turn, and those of salts and keys:
+The bytes of a deleted row stay in its table until it is vacuumed, and after that in free space of its pages, in
+indexes and in the planner's statistics.  The same holds for destroyed salts and keys in the keyring database.  So a
+purge processes every tenant table, and the tables of salts and keys:
 
-1. ``vacuum``, until it has seen that no transaction can still see what was deleted before the purge began;
-2. a small table is rewritten with all of its indexes (``vacuum full``), which locks everyone out for that moment;
-   of a large one the indexes are rebuilt concurrently, and a hole may keep bytes until it is filled;
-3. ``analyze``, and then the table of statistics itself, once no transaction can still see what that replaced.
+1. ``vacuum``, until no transaction can see rows that were deleted before the purge began;
+2. a small table is rewritten with its indexes (``vacuum full``), under a short exclusive lock; for a large table only
+   the indexes are rebuilt, concurrently, and bytes may stay in free space until it is reused;
+3. ``analyze``, and at the end the same for the statistics table, once no transaction can see the old statistics.
 
-One purge serves all erasures that were done when it began.  One at a time, by a lock that ends with the connection of
-its holder; a purge that was stopped goes on with the tables that are left.  See docs/adr/0016.
+One purge covers all erasures that were done when it began.  An advisory lock, released with its connection, allows one
+purge at a time.  An interrupted purge continues with the remaining tables.  See docs/adr/0016.
 """
 
 import logging
@@ -38,10 +38,10 @@ MAIN: Final = "default"
 OF_THE_KEYRING: Final = ("crypto_spacesecret", "crypto_tenantkey")
 LOCK: Final = 72_116  # for the whole deployment
 STATISTICS: Final = "pg_statistic"
-PATIENCE: Final = timedelta(seconds=2)  # for a lock that keeps everybody out: longer, and all of them wait behind it
-NEEDED_VERSION: Final = 170_000  # of the server: before it, only its owner could vacuum a table
-CLEARING_VERSION: Final = 180_000  # before it, statistics of a table that is empty now stay until it has rows again
-# Of an empty table ``analyze`` leaves the statistics as they were when it had rows.
+PATIENCE: Final = timedelta(seconds=2)  # lock timeout for the exclusive lock, because all other queries queue behind it
+NEEDED_VERSION: Final = 170_000  # server version; before it, only a table's owner could vacuum it
+CLEARING_VERSION: Final = 180_000  # before it, an empty table keeps its old statistics until it has rows again
+# ``analyze`` does not replace the old statistics of a table that is now empty.
 _CLEAR_OF_EMPTY: Final = """
 select count(pg_clear_attribute_stats(of.nspname, emptied.relname, field.attname, false)::text)
 from pg_class emptied
@@ -66,9 +66,10 @@ class PurgeNotAllowed(Unavailable):
 
 @dataclass(slots=True, kw_only=True)
 class Purged:
-    """rewritten, reindexed: how many tables of each.  waits: those that could not be done yet; the next call goes on.
+    """Result of a purge.
 
-    erasures: how many are purged with it, once nothing waits.
+    rewritten, reindexed: numbers of tables.  waits: tables that could not be done yet; the next call continues.
+    erasures: number of erasures purged; 0 while a table waits.
     """
 
     rewritten: int = 0
@@ -85,10 +86,10 @@ Told = Callable[[str], None]
 
 
 def rewrite_tables(*, rewrite: bool = False, told: Told = lambda table: None, now: datetime) -> Purged:
-    """Purge what was erased until now; nothing where nothing was.
+    """Purge everything erased until now; do nothing if there is nothing to purge.  Call it outside a transaction.
 
-    rewrite: rewrite large tables too, which locks everyone out of each for as long as that takes.  told: hears the
-    table that is next.  Outside a transaction.  Raises PurgeUnderWay, PurgeNotAllowed.
+    rewrite: rewrite large tables too; each is locked exclusively while it is rewritten.  told: called with the name
+    of the next table.  Raises PurgeUnderWay, PurgeNotAllowed.
     """
     with _alone():
         run = _begin(now=now)
@@ -102,7 +103,7 @@ def rewrite_tables(*, rewrite: bool = False, told: Told = lambda table: None, no
             method = None
             if table != STATISTICS:
                 method = _purge(alias, table, run.horizons[alias], rewrite=rewrite)
-            elif not done.waits:  # a table that is done later replaces statistics once more
+            elif not done.waits:  # a table that is done later changes the statistics again
                 method = _purge(alias, table, _horizon(alias), rewrite=rewrite)
             if method is None:
                 done.waits.append(table)
@@ -117,7 +118,7 @@ def rewrite_tables(*, rewrite: bool = False, told: Told = lambda table: None, no
 
 
 def expire_backups(*, now: datetime) -> int:
-    """Issue the last receipt of erasures whose backups are past their time; how many."""
+    """Issue the last receipt of erasures whose backups have expired, and return their number."""
     count = 0
     for erasure in Erasure.objects.filter(state=ErasureState.PURGED).order_by("requested_at", "uid"):
         if erasure.deleted_at is None or now < erasure.deleted_at + receipt_log.DATA_BACKUPS_LAST:
@@ -151,7 +152,7 @@ def _alone() -> Iterator[None]:
 
 
 def _begin(*, now: datetime) -> Purge | None:
-    """The purge that was stopped, or a new one; None where there is nothing to purge."""
+    """Return the interrupted purge, or a new one; None if there is nothing to purge."""
     run = Purge.objects.filter(finished_at=None).order_by("pk").first()
     if run is not None:
         return run
@@ -164,7 +165,7 @@ def _begin(*, now: datetime) -> Purge | None:
 
 
 def _horizon(alias: str) -> int:
-    """What was deleted by a transaction before this one may be looked at by none that begins after it."""
+    """Return the current transaction id: rows deleted by earlier transactions are invisible to later ones."""
     return int(_ask(alias, "select pg_current_xact_id()::text::bigint"))
 
 
@@ -204,7 +205,7 @@ def _check_rights() -> None:
 
 
 def _tables() -> Iterator[tuple[str, str]]:
-    """By database; that of the statistics last, where it may be touched."""
+    """Yield (database alias, table), with each database's statistics table last if the role may vacuum it."""
     for alias, tables in ((MAIN, sorted(tables_of_a_tenant())), (KEYRING, OF_THE_KEYRING)):
         yield from ((alias, table) for table in tables)
         if _may(alias, STATISTICS):
@@ -219,12 +220,12 @@ def _may(alias: str, table: str) -> bool:
 
 
 def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None:
-    """How it was done; None where a transaction could still see what was deleted, or held a lock."""
+    """Purge a table and return the method; None if a transaction could still see deleted rows or held a lock."""
     if not _is_vacuumed(alias, table, horizon):
         return None
     is_small = _ask(alias, "select pg_table_size(%s::regclass)", table) <= settings.PURGE_REWRITE_MB * 2**20
     try:
-        if rewrite or is_small or table == STATISTICS:  # that one is never large
+        if rewrite or is_small or table == STATISTICS:  # the statistics table is never large
             with _patience(alias):
                 _run(alias, "vacuum (full) {}", table)
             method = "rewritten"
@@ -243,7 +244,7 @@ def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None
 
 
 def _is_vacuumed(alias: str, table: str, horizon: int) -> bool:
-    """Vacuum; whether all that was dead before the horizon could be removed."""
+    """Vacuum the table.  Return whether all rows dead before the horizon could be removed."""
     said: list[str] = []
 
     def hear(diagnostic: Any) -> None:
@@ -257,7 +258,7 @@ def _is_vacuumed(alias: str, table: str, horizon: int) -> bool:
     finally:
         raw.remove_notice_handler(hear)
     cutoffs = [int(found) for text in said for found in _CUTOFF.findall(text)]
-    # Numbers of 32 bits that wrap around; the horizon has the epochs too.
+    # Cutoffs are 32-bit transaction ids that wrap around; the horizon also contains the epoch.
     return bool(cutoffs) and all((cutoff - horizon) % 2**32 < 2**31 for cutoff in cutoffs)
 
 

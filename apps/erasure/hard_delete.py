@@ -1,6 +1,4 @@
-"""Taking single memories out of the database for good: at the end of their time, and, with all that was made of them,
-when they are erased.
-"""
+"""Permanent deletion of single memories: when their retention ends and, with all derived data, when they are erased."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +24,7 @@ from apps.transfers.exports.files import discard
 
 BATCH: Final = 200  # memories of one transaction
 
-# What goes with a memory's row, by the name that a receipt counts it under: table, and the columns that name it.
+# Rows deleted with a memory: the kind as receipts count it, the table, and the columns with the memory's id.
 ALONG: Final = (
     ("vectors", "memories_memoryvector", ("memory_id",)),
     ("terms", "memories_posting", ("memory_id",)),
@@ -42,26 +40,27 @@ ALONG: Final = (
 
 
 def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
-    """Delete these memories for good, and with them what was made of them; that they were there, ids and times only,
-    stays in their history; and every file of an export that holds one.  Inside the tenant's transaction, the rows
-    locked."""
+    """Permanently delete these memories, their derived rows, and every export file that contains one.
+
+    Their history keeps ids and times only.  Call it inside the tenant's transaction, with the rows locked.
+    """
     _forget_told(scope, ids)
     note_steps(scope, ids, "purged", now=now)
     with connection.cursor() as cursor:
         mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
-        # Old and new values of what was changed are content too.
+        # The old and new values of changed fields are content too.
         cursor.execute(
             "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
             "where tenant_id = %(tenant)s and memory_id = any(%(ids)s) and diff_ct is not null",
             mine,
         )
-        # Not by Django, which would collect what goes along and then delete by ids alone.
+        # Not through Django, which would collect dependent rows first and then delete by id only.
         cursor.execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
     discard(scope, memory_ids=ids, now=now)
 
 
 def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
-    """In the history of each of these memories.  Inside the tenant's transaction."""
+    """Add the event to the history of each of these memories.  Call it inside the tenant's transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "insert into memories_memorytransition "
@@ -73,22 +72,22 @@ def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -
 
 
 def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
-    """What webhooks were, or are still to be, sent about these memories.  Their deletion is announced after this."""
+    """Delete sent and pending webhook events about these memories.  Their deletion is announced after this."""
     with connection.cursor() as cursor:
         for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
             cursor.execute(
                 f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
                 "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
-                # What is about several people has no space.
+                # An event about several end users has no space.
                 "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
                 [scope.tenant_id, list(ids)],
             )
 
 
 def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], list[int]]:
-    """These memories that are there, and the summaries that any of them is a source of, summaries of summaries too.
+    """Return the existing ones of these memories, and all summaries derived from them, directly or indirectly.
 
-    Both ascending.  Inside the tenant's transaction.
+    Both in ascending order.  Call it inside the tenant's transaction.
     """
     there = Memory.objects.within_tenant(scope).filter(pk__in=list(memory_ids))
     chosen = set(there.values_list("pk", flat=True))
@@ -101,7 +100,7 @@ def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], li
 
 
 def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Counter[str]:
-    """By kind, what ``erase`` of these memories takes.  Changes nothing."""
+    """Count by kind what ``erase`` would delete for these memories.  Changes nothing."""
     with tenant_transaction(scope):
         chosen, derived = with_derived(scope, memory_ids)
         found = Counter({"memories": len(chosen), "derived": len(derived)})
@@ -115,10 +114,10 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
 
 
 def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
-    """Delete these memories, what was derived from them, and whatever waits that would say the same; how many went.
+    """Delete these memories, data derived from them, and pending candidates with the same text; return their number.
 
-    Summaries go, and those of a topic are remade without them.  with_sources: the turns and items of state that
-    they were made of go too.  A transaction for each batch: stopped anywhere it can be run again.
+    Summaries of them are deleted; topic summaries are remade without them.  with_sources: also delete the turns and
+    state items they were extracted from.  Each batch is one transaction, so an interrupted call can be repeated.
     """
     gone = 0
     for space_id, ids in _by_space(scope, memory_ids):
@@ -129,7 +128,7 @@ def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: d
 
 
 def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
-    """Delete what waits to become a memory of a project, and what is kept about its memories by its id."""
+    """Delete a project's pending candidates and its other rows in PROJECT_TABLES."""
     with tenant_transaction(scope):
         project_ids = list(Project.objects.within(scope).filter(public_id=public_id).values_list("pk", flat=True))
         for one in PROJECT_TABLES:
@@ -137,7 +136,7 @@ def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
 
 
 def erase_project(scope: Scope, project_id: int) -> None:
-    """The row of a project in which nothing is left, and its policy."""
+    """Delete the row of an empty project, and its policy."""
     _delete(scope, "projects_project", "id", [project_id])
 
 
@@ -181,14 +180,14 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
 
 
 def _digests(rows: Iterable[Memory]) -> list[bytes]:
-    """Of what they say, and of what those said of which a part has ended."""
+    """Return the text digests of these memories, and of their earlier texts if a part of the text has ended."""
     return [bytes(mac) for row in rows for mac in (row.text_mac, row.said_mac) if mac]
 
 
 def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
-    """No one writes to the space until the transaction ends, and answers that are kept of it are void.
+    """Lock the space against writers and invalidate its cached responses; return its cipher.
 
-    None where nothing of it can be read any more.
+    Returns None if the space is shredded.
     """
     space = Space.objects.within(scope).get(pk=space_id)
     there = replace(scope, environment=Environment(space.environment)).in_spaces(space.ref)
@@ -202,7 +201,7 @@ def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
 
 
 def _sources(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
-    """Turns and items of state that any of these memories was made of."""
+    """Return the ids of the turns and state items from which these memories were extracted."""
     links = DerivedFact.objects.within(scope).filter(memory_id__in=list(memory_ids))
     return sorted(set(links.values_list("source_id", flat=True)))
 
@@ -215,7 +214,7 @@ def _delete_sources(scope: Scope, source_ids: Sequence[int]) -> None:
 
 
 def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
-    """A topic of which nothing is left goes; another is summarized again without what went."""
+    """Delete the topics that are now empty, and queue new summaries of the other topics."""
     left = set(
         ClusterMember.objects.within(scope)
         .filter(cluster_id__in=list(cluster_ids))
@@ -235,14 +234,16 @@ def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:
 
 
 def _delete(scope: Scope, table: str, column: str, values: Sequence[Any]) -> None:
-    # Not by Django, which would collect what goes along and then delete by ids alone.
+    # Not through Django, which would collect dependent rows first and then delete by id only.
     mine = SQL("delete from {} where tenant_id = {} and {} = any({})")
     with connection.cursor() as cursor:
         cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
 
 
 def _some_of(values: Sequence[Any]) -> Composed:
-    """An array.  Of ids as long as those of the column: small numbers would be compared with each row one by one, and
-    not by a hash."""
+    """Return the values as an SQL array.
+
+    Ids are cast to bigint, the column's type: arrays of smaller integers would be compared one by one, not by hash.
+    """
     is_ids = bool(values) and isinstance(values[0], int)
     return SQL("{}::bigint[]" if is_ids else "{}").format(list(values))

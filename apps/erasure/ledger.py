@@ -10,19 +10,19 @@ from apps.erasure.models import ErasedKind, ErasureEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a ledger reaches: the highest entry's number, 0 for none, and how many entries there are."""
+    """Position of the ledger: the highest entry id (0 if there is none), and the number of entries."""
 
     last_id: int
     entries: int
 
 
 def note_space(tenant_uid: uuid.UUID, space_uid: uuid.UUID, *, actor: str, request_id: str, now: datetime) -> None:
-    """Say that this space is erased.  Saying it again changes nothing."""
+    """Record that this space is erased.  Repeating it changes nothing."""
     _note(ErasedKind.SPACE, tenant_uid, space_uid, actor, request_id, now)
 
 
 def note_tenant(tenant_uid: uuid.UUID, *, actor: str, request_id: str, now: datetime) -> None:
-    """Say that this tenant is erased.  Saying it again changes nothing."""
+    """Record that this tenant is erased.  Repeating it changes nothing."""
     _note(ErasedKind.TENANT, tenant_uid, tenant_uid, actor, request_id, now)
 
 
@@ -35,7 +35,7 @@ def note_memories(
     erasure_uid: uuid.UUID,
     now: datetime,
 ) -> None:
-    """Say that these memories are erased, as they are now."""
+    """Record that these memories, in their current state, are erased."""
     entries_ = [
         ErasureEntry(
             tenant_uid=tenant_uid,
@@ -52,7 +52,7 @@ def note_memories(
 
 
 def memories_of(tenant_uid: uuid.UUID, erasure_uid: uuid.UUID) -> list[int]:
-    """The memories that an erasure is of, ascending."""
+    """Return the ids of an erasure's memories, ascending."""
     mine = ErasureEntry.objects.filter(tenant_uid=tenant_uid, erasure_uid=erasure_uid, kind=ErasedKind.MEMORY)
     return [one for one in mine.order_by("target_id").values_list("target_id", flat=True) if one is not None]
 
@@ -63,7 +63,7 @@ def names(kind: ErasedKind, target: uuid.UUID) -> bool:
 
 
 def entries() -> list[ErasureEntry]:
-    """All of them, oldest first."""
+    """Return all entries, oldest first."""
     return list(ErasureEntry.objects.order_by("id"))
 
 

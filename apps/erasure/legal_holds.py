@@ -1,7 +1,7 @@
-"""Legal holds: what they are for is not deleted, whatever a policy says or a person asks, until they are lifted.
+"""Legal holds: data under a hold is not deleted, despite policies and requests, until the hold is lifted.
 
-Each memory says whether it is held (``legal_hold``), so that every way to delete sees it without asking; what is made
-under a hold later is marked at the beginning of each run, before anything is deleted for good.
+Each memory stores whether it is held (``legal_hold``), so every kind of deletion can filter by it.  Memories created
+under an existing hold are marked at the start of each retention run, before anything is permanently deleted.
 """
 
 import re
@@ -25,7 +25,7 @@ from apps.projects.scope import Scope
 CASE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}", re.ASCII)
 BATCH: Final = 2_000
 
-# Whether a hold is for ``memory``.
+# Whether ``hold`` covers ``memory``.
 _FOR: Final = """(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
     or hold.memory_id = memory.id)"""
 _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id = %(tenant)s and id in (
@@ -33,7 +33,7 @@ _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id 
       and exists (select from erasure_hold hold
                    where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})
     order by memory.id limit %(most)s for no key update of memory)"""  # noqa: S608  (fixed texts of ours)
-# Those in force that are for any of these memories or spaces.
+# The cases of the holds in force that cover any of these memories or spaces.
 _OVER: Final = f"""select hold.case from erasure_hold hold
     where hold.tenant_id = %(tenant)s and hold.lifted_at is null
       and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s) or exists (
@@ -65,7 +65,7 @@ class HeldTargetNotFound(NotFound):
 
 
 def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
-    """Hold the tenant, a project, a space or a memory, deleted ones that can still be restored included.
+    """Set a hold on the tenant, a project, a space or a memory.  It also covers soft-deleted memories.
 
     Raises CaseRefused, HeldTargetNotFound.
     """
@@ -86,9 +86,9 @@ def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime
 
 
 def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
-    """End a hold; how many memories nothing holds any more.  What of them is past its time goes with the next run.
+    """Lift a hold and return the number of memories that are no longer held.
 
-    Raises HoldNotFound.
+    The next retention run deletes those that are past their time.  Raises HoldNotFound.
     """
     with tenant_transaction(scope):
         hold_off(scope)
@@ -98,7 +98,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
         row.lifted_at, row.lifted_by = now, scope.principal.label
         row.save(update_fields=["lifted_at", "lifted_by"])
         with connection.cursor() as cursor:
-            # In one piece: a memory that is released must not be held by a hold that begins meanwhile.
+            # One statement: a memory must not be released while a new hold begins to cover it.
             cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id})
             count = int(cursor.rowcount)
         _record(scope, AuditAction.RETENTION_LIFT, row, count=count, now=now)
@@ -106,7 +106,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
 
 
 def mark(scope: Scope) -> int:
-    """Say in each memory under a hold that it is held; how many did not say so."""
+    """Set ``legal_hold`` on each memory under a hold, and return the number of newly marked memories."""
     count = 0
     while marked := _mark_batch(scope):
         count += marked
@@ -114,21 +114,21 @@ def mark(scope: Scope) -> int:
 
 
 def list_holds(scope: Scope, *, lifted: bool = False) -> list[Hold]:
-    """Those in force, oldest first; and, if asked for, those that were lifted."""
+    """Return the holds in force, oldest first.  lifted: include lifted ones."""
     with tenant_transaction(scope):
         rows = Hold.objects.within(scope).order_by("pk")
         return list(rows if lifted else rows.filter(lifted_at=None))
 
 
 def are_any(scope: Scope) -> bool:
-    """Whether one is in force in the tenant.  Inside its transaction."""
+    """Whether the tenant has a hold in force.  Call it inside the tenant's transaction."""
     return Hold.objects.within(scope).filter(lifted_at=None).exists()
 
 
 def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[int]) -> list[str]:
-    """The cases of the holds in force that are for any of these memories, or for anything in these spaces.
+    """Return the cases of the holds in force that cover any of these memories, or anything in these spaces.
 
-    Inside the tenant's transaction.
+    Call it inside the tenant's transaction.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OVER, {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)})
@@ -136,7 +136,7 @@ def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[i
 
 
 def hold_off(scope: Scope) -> None:
-    """No hold is set or lifted until the transaction ends."""
+    """Block setting and lifting holds until the transaction ends."""
     lock("legal holds", scope.tenant_id)
 
 

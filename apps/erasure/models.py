@@ -16,7 +16,7 @@ class ErasedKind(models.TextChoices):
 
 
 class TargetKind(models.TextChoices):
-    """What an erasure is of."""
+    """What an erasure deletes."""
 
     MEMORIES = "memories", "Single memories"
     TOPIC = "topic", "What was ever true of one thing"
@@ -36,7 +36,7 @@ class ErasureState(models.TextChoices):
 
 
 class Phase(models.TextChoices):
-    """What a receipt says happened."""
+    """The phase of an erasure that a receipt proves."""
 
     DELETED = "deleted"
     PURGED = "purged"
@@ -44,10 +44,11 @@ class Phase(models.TextChoices):
 
 
 class ErasureEntry(InKeyring, models.Model):
-    """One erasure.  In the keyring database, so that it survives a restore of the data; append only; no content.
+    """One ledger entry: an erased space, tenant or memory.  Append-only and without content.
 
-    target_uid: of a space or a tenant.  target_id: of a memory.  Ids of memories are reused after a restore, so that an
-    entry speaks of the row of that id which was there at ``erased_at``.  erasure_uid: of the erasure it is part of.
+    In the keyring database, so that it survives a restore of the data.  target_uid: a space's or tenant's uid.
+    target_id: a memory's id; because ids are reused after a restore, it means the row that had this id at
+    ``erased_at``.  erasure_uid: the erasure the entry belongs to.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -82,11 +83,11 @@ class ErasureEntry(InKeyring, models.Model):
 
 
 class Erasure(InKeyring, models.Model):
-    """One erasure: of what, on whose word and how far it is.  In the keyring database, so that neither what it erases
-    nor a restore of the data deletes it.  Ids, counts and times; no content.
+    """One erasure: its target, who authorised it, and its progress.  Ids, counts and times; no content.
 
-    target: as its receipts commit to it, and nonce: what opens that commitment; for the tenant, and not in the log.
-    counts: by kind, of what went.  finished_at: when nothing of it is left, in backups either.
+    In the keyring database, so that neither the erasure itself nor a restore of the data deletes it.
+    target, nonce: open the commitment in its receipts; only the tenant gets them, and they are not in the log.
+    counts: deleted rows by kind.  finished_at: when the last backup with the data expired.
     """
 
     uid = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -124,9 +125,9 @@ class Erasure(InKeyring, models.Model):
 
 
 class Receipt(InKeyring, models.Model):
-    """An entry of the log of receipts: what ``apps.transparency.receipts`` draws.  Append only.
+    """An entry of the receipt log described in ``apps.transparency.receipts``.  Append-only.
 
-    index: its place in the log, from 0.  body: the receipt, canonical.  leaf: its hash in the tree, in hex.
+    index: position in the log, from 0.  body: the receipt as canonical JSON.  leaf: its hash in the Merkle tree, hex.
     """
 
     index = models.BigIntegerField(primary_key=True)
@@ -150,7 +151,7 @@ class Receipt(InKeyring, models.Model):
 
 
 class ReceiptCheckpoint(InKeyring, models.Model):
-    """The log of receipts when it had this many entries, signed.  Append only."""
+    """Signed checkpoint of the receipt log at this number of entries.  Append-only."""
 
     size = models.BigIntegerField(primary_key=True)
     note = models.TextField()
@@ -161,10 +162,10 @@ class ReceiptCheckpoint(InKeyring, models.Model):
 
 
 class Purge(InKeyring, models.Model):
-    """One purge of the files of both databases.  At most one is not finished.
+    """One purge of the files of both databases.  At most one is unfinished.
 
-    horizons: by database, a transaction's number; what was deleted before it is to be gone.  tables: by database and
-    name, how each that is done was done.
+    horizons: by database, a transaction id; rows deleted before it are purged.  tables: by database and table name,
+    the method used for each finished table.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -178,9 +179,9 @@ class Purge(InKeyring, models.Model):
 
 
 class Hold(ScopedModel):
-    """A legal hold: what it is for is not deleted until it is lifted.  case: the reference of the requester.
+    """A legal hold: its target is not deleted until the hold is lifted.  case: the requester's reference.
 
-    project_id, space_id, memory_id: the one that the level names; none of them for the whole tenant.
+    project_id, space_id, memory_id: the one for the level is set; none for the whole tenant.
     """
 
     level = models.CharField(max_length=8, choices=Level)

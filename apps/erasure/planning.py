@@ -1,4 +1,4 @@
-"""This module counts what an erasure takes, by kind, and looks for the legal holds that forbid it."""
+"""Counts what an erasure would delete, by kind, and finds the legal holds that block it."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.tenants.models import Tenant
 
-# What a receipt counts, by the table that it was in.
+# Table to kind, as receipts count it.
 KINDS: Final[Mapping[str, str]] = {
     "memories_memory": "memories",
     "memories_memoryvector": "vectors",
@@ -50,7 +50,7 @@ class ErasureBlocked(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """What forbids an erasure.  reference: a case, or a number."""
+    """What blocks an erasure.  reference: a case, or a number."""
 
     kind: str
     reference: str
@@ -60,9 +60,9 @@ class Blocker:
 
 
 def plan(scope: Scope, target: Target, *, with_sources: bool = False, most: int | None = None) -> dict[str, int]:
-    """By kind, what erasing this takes; changes nothing.  most: of each table no more than so many are counted.
+    """Count by kind what erasing the target would delete.  Changes nothing.  most: limit of the count per table.
 
-    Raises as ``erasure_workflow.start_erasure`` does.
+    Raises as ``workflow.start_erasure`` does.
     """
     found = find_target(scope, target)
     with tenant_transaction(scope):
@@ -71,8 +71,8 @@ def plan(scope: Scope, target: Target, *, with_sources: bool = False, most: int 
 
 
 def check_blockers(scope: Scope, found: FoundTarget) -> None:
-    """Inside the tenant's transaction.  Raises ErasureBlocked, which names each."""
-    if not legal_holds.are_any(scope):  # the usual case, and what is derived of many memories takes long to find
+    """Raise ErasureBlocked, with all blockers, if there are any.  Call it inside the tenant's transaction."""
+    if not legal_holds.are_any(scope):  # the usual case; finding the derived memories may take long
         return
     spaces = found.spaces
     if found.named["kind"] == TargetKind.TENANT:
@@ -87,7 +87,7 @@ def check_blockers(scope: Scope, found: FoundTarget) -> None:
 def count_target(
     scope: Scope, target: Target, found: FoundTarget, *, with_sources: bool, most: int | None = None
 ) -> Counter[str]:
-    """By kind, what erasing a target that was looked up takes.  most: as of ``plan``."""
+    """Count by kind what erasing this target would delete.  most: as for ``plan``."""
     counts: Counter[str] = Counter()
     if target.kind == TargetKind.TENANT:
         return count_by_kind(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id), most=most).rows)
@@ -99,7 +99,7 @@ def count_target(
 
 
 def count_by_kind(counted: Mapping[str, int]) -> Counter[str]:
-    """Numbers of rows by table, added up by kind."""
+    """Sum row counts by table into counts by kind."""
     found: Counter[str] = Counter()
     for table, number in counted.items():
         found[KINDS.get(table, "other")] += number

@@ -1,6 +1,6 @@
-"""Tables with rows of a project beside its memories.
+"""Tables, other than memories, with rows that belong to a project.
 
-What is open in them keeps the project from being deleted; what is left in them goes with it.
+Open rows block deletion of the project.  All other rows are deleted with it.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,10 @@ from typing import Final, LiteralString
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectTable:
-    """kind: as the refusal to delete a project counts its rows.  is_open: SQL, which rows keep it; empty: none."""
+    """A table with project rows.
+
+    kind: name of its rows in the error that blocks a deletion.  is_open: SQL condition for open rows; empty: none.
+    """
 
     table: str
     kind: str = ""
@@ -25,5 +28,5 @@ PROJECT_TABLES: Final[list[ProjectTable]] = [
 
 
 def register(table: ProjectTable) -> None:
-    """For an app above this one: once, when it is ready."""
+    """Register a table of a dependent app.  The app calls this once, from ``AppConfig.ready``."""
     PROJECT_TABLES.append(table)

@@ -1,6 +1,4 @@
-"""Deleting a project in which nothing is left: what was remembered in it is erased, or stays in it, and never spills
-over into the tenant's other projects.
-"""
+"""Deletion of an empty project.  Its memories must be erased first; they never move to another project."""
 
 from collections import Counter
 from datetime import datetime
@@ -19,7 +17,7 @@ from apps.erasure.project_tables import PROJECT_TABLES, ProjectTable
 from apps.projects.scope import Scope
 from apps.projects.services import lock_project
 
-# What keeps a project from being deleted beside what is open in PROJECT_TABLES, as counted for the refusal.
+# What blocks deletion of a project, in addition to open rows in PROJECT_TABLES.
 _MEMORIES: Final = ProjectTable(table="memories_memory", kind="memories", is_open="true")
 _HOLDS: Final = ProjectTable(table="erasure_hold", kind="legal_holds", is_open="lifted_at is null")
 
@@ -35,9 +33,9 @@ class ProjectNotEmpty(Conflict):
 
 
 def delete_project(scope: Scope, public_id: str, *, now: datetime) -> None:
-    """The row, what is decided and done in it, and its policy; keys that are pinned to it are revoked.
+    """Delete the project's row, its closed rows and its policy, and revoke the API keys pinned to it.
 
-    Who adds to it meanwhile either commits first, and then it is not empty, or is refused.
+    A concurrent write either commits first, so that the project is not empty, or is refused.
 
     Raises ProjectNotFound, DefaultProjectRemains, ProjectNotEmpty.
     """

@@ -1,6 +1,6 @@
-"""The log of receipts, in the keyring database: adding to it, and the files that are handed out of it.
+"""The receipt log in the keyring database: appends receipts, and builds the receipt files for tenants.
 
-Each entry comes with a signed checkpoint of the log that it makes, in one transaction of the keyring's.
+Each entry is stored with a signed checkpoint of the log, in one transaction of the keyring database.
 """
 
 import logging
@@ -54,7 +54,7 @@ class ReceiptNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptFile:
-    """A receipt as its tenant may have it.  file: complete in itself.  index: its place in the log."""
+    """A receipt as its tenant gets it.  file: self-contained, to verify offline.  index: position in the log."""
 
     id: str
     index: int
@@ -67,7 +67,7 @@ class ReceiptFile:
 
     @property
     def name(self) -> str:
-        """Of the file to save it as."""
+        """Name under which to save the file."""
         return f"{self.id}.json"
 
     def to_json(self) -> bytes:
@@ -77,9 +77,9 @@ class ReceiptFile:
 def append(
     erasure: Erasure, phase: Phase, phases: Mapping[str, Any], *, probe: Mapping[str, Any] | None = None, now: datetime
 ) -> Receipt:
-    """The receipt of this phase, in the log; the one that is there already, if there is.
+    """Append the receipt of this phase to the log, or return the one that exists already.
 
-    In a transaction of the keyring's, in which the erasure's own row changes too.  Raises KeysUnavailable.
+    Call it inside the transaction of the keyring database that also changes the erasure's row.  Raises KeysUnavailable.
     """
     lock("receipts", using=KEYRING)
     there = Receipt.objects.filter(erasure_uid=erasure.uid, phase=phase).first()
@@ -140,12 +140,12 @@ def append(
 
 
 def check_key() -> None:
-    """Nothing is begun of which no receipt could be issued.  Raises KeysUnavailable."""
-    service_key(ServiceName.RECEIPT)  # made on first use, before what it signs
+    """Raise KeysUnavailable if no receipt could be issued.  Call it before an erasure starts."""
+    service_key(ServiceName.RECEIPT)  # created on first use, so before the first receipt
 
 
 def receipts_of(scope: Scope, *, limit: int = 100, before: int | None = None) -> list[ReceiptFile]:
-    """The tenant's receipts, newest first.  before: only those before this place in the log."""
+    """Return the tenant's receipts, newest first.  before: only those before this position in the log."""
     rows = Receipt.objects.filter(tenant_uid=scope.tenant.uid)
     if before is not None:
         rows = rows.filter(index__lt=before)
@@ -153,8 +153,9 @@ def receipts_of(scope: Scope, *, limit: int = 100, before: int | None = None) ->
 
 
 def get_receipt(scope: Scope, receipt_id: str, *, since: int | None = None) -> ReceiptFile:
-    """One of the tenant's.  since: the size of a checkpoint that is held elsewhere; the file then shows that the log
-    only grew since.  Raises ReceiptNotFound.
+    """Return one receipt of the tenant.  Raises ReceiptNotFound.
+
+    since: size of an earlier checkpoint; the file then proves that the log was only appended to since then.
     """
     uid = uid_of(receipt_id, "rcp_")
     row = Receipt.objects.filter(tenant_uid=scope.tenant.uid, receipt_uid=uid).first() if uid else None
@@ -165,27 +166,27 @@ def get_receipt(scope: Scope, receipt_id: str, *, since: int | None = None) -> R
 
 
 def receipts_of_erasure(scope: Scope, erasure_uid: uuid.UUID) -> list[ReceiptFile]:
-    """In the order of its phases."""
+    """Return the erasure's receipts in the order of its phases."""
     rows = Receipt.objects.filter(tenant_uid=scope.tenant.uid, erasure_uid=erasure_uid)
     return _files(list(rows.order_by("index")))
 
 
 def newest_checkpoint() -> str | None:
-    """Of the whole log; says nothing of anybody's receipts."""
+    """Return the newest checkpoint of the whole log; None if the log is empty.  It reveals no receipt."""
     newest = ReceiptCheckpoint.objects.order_by("-size").first()
     return newest.note if newest else None
 
 
 def public_keys() -> KeySet:
-    """With which receipts of this deployment are checked, the retired ones among them.  Raises KeysUnavailable."""
-    service_key(ServiceName.RECEIPT)  # made on first use
+    """Return the public keys that verify this deployment's receipts, retired ones included.  Raises KeysUnavailable."""
+    service_key(ServiceName.RECEIPT)  # created on first use
     rows = ServiceKey.objects.filter(name=ServiceName.RECEIPT).exclude(state=KeyState.PENDING).order_by("version")
     made = [(row.version, row.created_at) for row in rows if row.wrapped is not None]
     ends = [created_at for _, created_at in made[1:]]
     keys = [
         PublicKey(
             public=signatures.public_of(service_key(ServiceName.RECEIPT, version).key),
-            # By the database's clock, and receipts by that of the process.
+            # Keys are dated by the database's clock, receipts by the process's clock.
             not_before=created_at - CLOCKS_DIFFER,
             not_after=end + CLOCKS_DIFFER if end else None,
         )
@@ -207,7 +208,7 @@ def written(moment: datetime) -> str:
 
 
 def _ship(size: int, note: str) -> None:
-    """Into the directory of the trail's checkpoints, from where they are carried away."""
+    """Write the checkpoint to the directory of the audit checkpoints, from where they are copied elsewhere."""
     directory = Path(settings.AUDIT_CHECKPOINT_DIR)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -217,12 +218,12 @@ def _ship(size: int, note: str) -> None:
 
 
 def _pseudonym(kind: str, *parts: str) -> str:
-    """Stands for a person in receipts: the same in all of them while the key exists, linked to no one without it."""
+    """Return the pseudonym for receipts: stable while the key exists, and not linkable without the key."""
     return keyed_hashes.mac16(service_key(ServiceName.RECEIPT).key, f"receipt {kind}", *parts).hex()
 
 
 def _files(rows: Sequence[Receipt], *, since: int | None = None) -> list[ReceiptFile]:
-    """All against one checkpoint, the newest."""
+    """Build the files of these receipts, all with proofs against the newest checkpoint."""
     if not rows:
         return []
     with transaction.atomic(using=KEYRING):
@@ -264,7 +265,7 @@ def _file(
 
 
 def uid_of(text: str, prefix: str) -> uuid.UUID | None:
-    """Of an id as it is shown; None for what is no such id."""
+    """Parse a public id with this prefix; None if it is not one."""
     digits = text.removeprefix(prefix)
     if not text.startswith(prefix) or len(digits) != 32:
         return None

@@ -1,7 +1,7 @@
-"""Doing what the erasure ledger says, once more: after a restore of the data, and after a shredding that stopped.
+"""Replay of the erasure ledger, after a restore of the data and after an interrupted shredding.
 
-A restored database holds again what was erased after its backup was made.  Nothing of it can be read, its salts being
-gone, except single memories, whose space lives on: so this comes before anybody is served.
+A restored database again contains data that was erased after the backup.  It cannot be decrypted, because its salts
+are destroyed, except single memories in spaces that still exist.  So the replay runs before any request is served.
 """
 
 from collections import defaultdict
@@ -25,7 +25,10 @@ from apps.tenants.models import Tenant
 
 @dataclass(slots=True, kw_only=True)
 class ReplayedErasures:
-    """entries: of the ledger, all of them.  The rest: what of that was there and was deleted; memories in all."""
+    """Counts of a replay.
+
+    entries: all ledger entries.  tenants, spaces: found again and deleted.  memories: deleted in total.
+    """
 
     entries: int = 0
     tenants: int = 0
@@ -34,7 +37,7 @@ class ReplayedErasures:
 
 
 def resume(*, now: datetime) -> ReplayedErasures:
-    """Erase whatever the ledger says is erased and is still there.  Run again, it finds nothing."""
+    """Erase everything in the ledger that still exists.  A second run finds nothing."""
     entries = ledger.entries()
     done = ReplayedErasures(entries=len(entries))
     by_tenant: dict[UUID, list[ErasureEntry]] = defaultdict(list)
@@ -62,7 +65,7 @@ def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: Replay
 
 
 def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:
-    """A younger row of the same id is another memory: ids are reused."""
+    """Erase these entries' memories again.  Ids are reused, so a row newer than ``erased_at`` is another memory."""
     erased_at = {entry.target_id: entry.erased_at for entry in entries if entry.target_id is not None}
     erasures = Erasure.objects.in_bulk({entry.erasure_uid for entry in entries if entry.erasure_uid})
     with_sources = {

@@ -1,4 +1,4 @@
-"""Whether what a restore brought back can be read: a key for every row, a salt for every space, and trying it."""
+"""Checks whether restored data can be read: a key for every row, a salt for every space, and sample decryptions."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,8 +18,12 @@ SAMPLE: Final = 3
 
 @dataclass(slots=True, kw_only=True)
 class Inspection:
-    """memories_without_key: under a version that is retired, destroyed or unknown.  spaces_without_salt: made after the
-    keyring's backup, so that nothing in them opens.  opened and failed: of the memories that were tried."""
+    """Result of an inspection.
+
+    memories_without_key: memories under a retired, destroyed or unknown key version.
+    spaces_without_salt: spaces newer than the keyring's backup, whose data cannot be decrypted.
+    opened, failed: numbers of memories that did and did not decrypt.
+    """
 
     tenants: int = 0
     spaces: int = 0
@@ -35,7 +39,7 @@ class Inspection:
 
 
 def inspect(*, sample: int | None = SAMPLE) -> Inspection:
-    """sample: how many memories of each space are opened, newest first; None for all."""
+    """Inspect all tenants.  sample: number of memories to decrypt per space, newest first; None for all."""
     found = Inspection()
     for tenant in Tenant.objects.order_by("pk"):
         scope = scope_in(tenant)
@@ -56,7 +60,7 @@ def _inspect_space(scope: Scope, space: Space, found: Inspection, *, sample: int
         rows = list(Memory.objects.within_tenant(scope).filter(space_id=space.pk).order_by("-pk")[:sample])
     found.spaces += 1
     if not has_salt(scope.tenant.uid, space.uid):
-        # Not tried: asking for the salt would make a new one.
+        # Do not try to decrypt: reading the salt would create a new one.
         found.spaces_without_salt += bool(rows)
         found.failed += len(rows)
         return

@@ -1,6 +1,6 @@
-"""Deleting all rows of a space or a tenant, by the database's own catalogue: no table made later is forgotten.
+"""Deletes all rows of a space or a tenant.  Tables come from the database's catalogue, so no new table is missed.
 
-What belongs to a space has its id in a column ``space_id``; what belongs to a tenant, in ``tenant_id``.
+Rows of a space have its id in the column ``space_id``; rows of a tenant, in ``tenant_id``.
 """
 
 from collections.abc import Iterable
@@ -13,28 +13,28 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from apps.core.scoping import InTenant, tenant_transaction
 
-BATCH: Final = 5_000  # rows of one transaction: none holds its locks for long, and a killed command loses one at most
+BATCH: Final = 5_000  # rows per transaction: locks are short, and a killed command loses at most one batch
 TRIES: Final = 5
 
 SPACES: Final = "projects_space"
 KEY_STATE: Final = "crypto_tenantkeystate"
-KEPT_PREFIX: Final = "audit_"  # the trail outlives what it is about ...
-NOT_KEPT: Final = ("outbox_outboxevent",)  # ... and work is no trail
+KEPT_PREFIX: Final = "audit_"  # the audit log outlives the audited data ...
+NOT_KEPT: Final = ("outbox_outboxevent",)  # ... but this table is a work queue
 
 
 def tables_of_a_space() -> list[str]:
-    """Tables whose rows belong to a space, those that refer to others first."""
+    """Return the tables whose rows belong to a space, referencing tables before referenced ones."""
     return _children_first(_with_columns("tenant_id", "space_id"))
 
 
 def tables_of_a_tenant() -> list[str]:
-    """Tables whose rows leave with a tenant, those that refer to others first."""
+    """Return the tables whose rows are deleted with a tenant, referencing tables before referenced ones."""
     every = _with_columns("tenant_id")
     return _children_first(name for name in every if name in NOT_KEPT or not name.startswith(KEPT_PREFIX))
 
 
 def count(scope: InTenant, table: str, *, space_id: int | None = None, most: int | None = None) -> int:
-    """Inside the tenant's transaction.  most: no more than so many are counted."""
+    """Count the rows of a tenant or space.  Call it inside the tenant's transaction.  most: limit of the count."""
     counted = SQL("select count(*) from (select from {} where {} limit {}) counted")
     with connection.cursor() as cursor:
         cursor.execute(counted.format(Identifier(table), _whose(scope, space_id), most))
@@ -43,7 +43,7 @@ def count(scope: InTenant, table: str, *, space_id: int | None = None, most: int
 
 
 def delete_all(scope: InTenant, tables: Iterable[str], *, space_id: int | None = None) -> dict[str, int]:
-    """Delete in transactions of at most BATCH rows; how many of each table.  Stopped anywhere, it can be run again."""
+    """Delete in transactions of at most BATCH rows; return the counts by table.  May be interrupted and repeated."""
     counts: dict[str, int] = {}
     for table in tables:
         while deleted := _delete_batch(scope, table, space_id):
@@ -52,7 +52,7 @@ def delete_all(scope: InTenant, tables: Iterable[str], *, space_id: int | None =
 
 
 def delete_rest(scope: InTenant, tables: Iterable[str], *, space_id: int | None = None) -> dict[str, int]:
-    """Delete what is left, in the caller's transaction."""
+    """Delete the remaining rows in the caller's transaction, and return the counts by table."""
     counts = {table: _delete(scope, table, space_id, limit=None) for table in tables}
     return {table: number for table, number in counts.items() if number}
 
@@ -63,7 +63,7 @@ def _delete_batch(scope: InTenant, table: str, space_id: int | None) -> int:
             with tenant_transaction(scope):
                 return _delete(scope, table, space_id, limit=BATCH)
         except OperationalError as error:
-            # Another process counts accesses, say, and locks the same rows in the order of their ids.
+            # Another process may lock the same rows in id order, for example to count accesses.
             if attempt == TRIES or not isinstance(error.__cause__, DeadlockDetected):
                 raise
     raise AssertionError  # the last attempt returns or raises
@@ -74,7 +74,7 @@ def _delete(scope: InTenant, table: str, space_id: int | None, *, limit: int | N
     if limit is not None:
         chosen += SQL(" limit {}").format(limit)
     with connection.cursor() as cursor:
-        # Triggers that also delete what nothing refers to any more would leave tables with too few rows to count.
+        # Disable triggers that delete unreferenced rows of other tables: these rows would be missing in the counts.
         cursor.execute("select set_config('app.deletes_all', 'on', true)")
         cursor.execute(SQL("delete from {} where ctid = any(array({}))").format(Identifier(table), chosen))
         return int(cursor.rowcount)

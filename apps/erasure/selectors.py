@@ -1,4 +1,4 @@
-"""This module reads the erasures of a tenant, and the receipts of one of them."""
+"""Queries for a tenant's erasures and their receipts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from apps.projects.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """An erasure as its tenant may see it.  id: ``ers_`` and 32 hex digits.  backups_expire_at: when the last backup
-    of the data that has it is past its time.
+    """An erasure as its tenant may see it.
+
+    id: ``ers_`` and 32 hex digits.  backups_expire_at: when the last backup with the data expires.
     """
 
     id: str
@@ -33,13 +34,13 @@ class Erased:
 
 
 def list_erasures(scope: Scope, *, limit: int = 100) -> list[Erased]:
-    """The tenant's, newest first, without their receipts."""
+    """Return the tenant's erasures, newest first, without their receipts."""
     rows = Erasure.objects.filter(tenant_uid=scope.tenant.uid).order_by("-requested_at", "uid")
     return [_erased(row) for row in rows[:limit]]
 
 
 def get_erasure(scope: Scope, public_id: str) -> Erased:
-    """One of the tenant's, with its receipts.  Raises ErasureTargetNotFound."""
+    """Return one erasure of the tenant, with its receipts.  Raises ErasureTargetNotFound."""
     uid = receipt_log.uid_of(public_id, "ers_")
     row = Erasure.objects.filter(tenant_uid=scope.tenant.uid, uid=uid).first() if uid else None
     if row is None:

@@ -1,17 +1,16 @@
-"""Shredding a space or a whole tenant: destroying what opens it, then deleting it.
+"""Shredding of a space or a whole tenant: destroys its salt or keys, then deletes its rows.
 
-In this order, and each step may be done again.  A shredding that stopped anywhere is finished by ``resume``:
+The steps run in this order, and each may be repeated.  ``replay.resume`` finishes an interrupted shredding:
 
-1. the erasure ledger says so, and no restore can undo it (``apps.erasure.workflow``);
-2. no new request reaches it: the space is taken from its owner, who gets a new one with their next memory; the tenant
-   is closed and its API keys revoked;
-3. salt or keys are destroyed: from here on no one can read it, wherever a copy of the rows may be;
-4. every process drops the keys that it holds, and all writers have finished;
-5. files of exports that hold any of it are removed, and the rows are deleted, many at a time; the audit trail says so
-   with the last of them.
+1. the erasure is in the ledger, so that no restore can undo it (``apps.erasure.workflow``);
+2. new requests are cut off: the space loses its owner, who gets a new space with the next memory; or the tenant is
+   closed and its API keys are revoked;
+3. the salt or the keys are destroyed: from here on no copy of the rows can be decrypted;
+4. every process drops its cached keys, and all writers have finished;
+5. export files with the data are removed, and the rows are deleted in batches; the last batch writes the audit event.
 
-Writers look whether the space is still its owner's under a lock that step 2 waits for (``apps.ingest.snapshot``), so
-that nothing is ever sealed under a salt that is gone.
+Writers check the space's owner under a lock that step 2 waits for (``apps.ingest.snapshot``), so nothing is ever
+encrypted under a destroyed salt.
 """
 
 import uuid
@@ -51,9 +50,10 @@ class AlreadyShredded(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shredded:
-    """What went, or in a plan would go.  rows: by table, those deleted by cascade not counted.
+    """What a shredding deleted, or would delete according to a plan.
 
-    salts and keys: destroyed.  key_encryption_keys: of the provider, where it keeps some for one tenant alone.
+    rows: counts by table, without rows deleted by cascade.  salts, keys: numbers destroyed.
+    key_encryption_keys: number of destroyed provider keys that served only this tenant.
     """
 
     kind: ErasedKind
@@ -69,7 +69,7 @@ class Shredded:
 
 
 def plan_space(scope: Scope, space_uid: uuid.UUID, *, most: int | None = None) -> Shredded:
-    """What shredding the space would delete.  most: as of a tenant.  Raises SpaceNotFound or AlreadyShredded."""
+    """Count what shredding the space would delete.  most: limit per table.  Raises SpaceNotFound or AlreadyShredded."""
     space = get_space(scope, space_uid)
     with tenant_transaction(scope):
         found = {table: rows.count(scope, table, space_id=space.pk, most=most) for table in rows.tables_of_a_space()}
@@ -79,14 +79,14 @@ def plan_space(scope: Scope, space_uid: uuid.UUID, *, most: int | None = None) -
 
 
 def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
-    """Do what the ledger says of a space.  Raises SpaceNotFound when it is done."""
+    """Shred a space that is in the ledger.  Raises SpaceNotFound if that is done already."""
     space = _take_from_owner(scope, space_uid, now=now)
     salts = crypto.destroy_salt(scope.tenant.uid, space_uid, now=now)
     crypto.drop_cached_keys(scope.tenant)
     _discard_files(scope, space, now=now)
     tables = rows.tables_of_a_space()
     deleted = rows.delete_all(scope, tables, space_id=space.pk)
-    _discard_files(scope, space, now=now)  # of exports that had read of it before
+    _discard_files(scope, space, now=now)  # for exports that had read its rows before
     with tenant_transaction(scope):
         if not Space.objects.within(scope).filter(pk=space.pk).select_for_update().exists():
             raise SpaceNotFound  # another worker has finished it meanwhile
@@ -106,7 +106,7 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
 
 
 def plan_tenant(tenant: Tenant, *, most: int | None = None) -> Shredded:
-    """What shredding the tenant would delete.  most: of each table no more than so many are counted."""
+    """Count what shredding the tenant would delete.  most: limit of the count per table."""
     with tenant_transaction(tenant):
         found = {table: rows.count(tenant, table, most=most) for table in rows.tables_of_a_tenant()}
     return Shredded(
@@ -119,7 +119,7 @@ def plan_tenant(tenant: Tenant, *, most: int | None = None) -> Shredded:
 
 
 def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shredded:
-    """Do what the ledger says of the scope's tenant.  Done already, it does nothing."""
+    """Shred the scope's tenant, which is in the ledger.  Does nothing if that is done already."""
     uid = scope.tenant.uid
     _shut(scope, now=now)
     keys = crypto.destroy_tenant_keys(uid, reason=REASON, now=now)
@@ -127,7 +127,7 @@ def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shred
     salts = crypto.destroy_all_salts(uid, now=now)
     keks = crypto.destroy_own_keks(uid)
     tables = rows.tables_of_a_tenant()
-    # The state of its keys stays until the end: it shows processes that they hold them no more.
+    # The key state row stays until the end: its epoch makes processes drop their cached keys.
     deleted = rows.delete_all(scope, [table for table in tables if table != rows.KEY_STATE])
     with tenant_transaction(scope):
         Tenant.objects.select_for_update().get(pk=scope.tenant_id)  # blocks creation of end users
@@ -148,7 +148,7 @@ def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shred
 
 
 def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
-    """Raises SpaceNotFound or AlreadyShredded."""
+    """Return the space with this uid.  Raises SpaceNotFound or AlreadyShredded."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
     if space is not None:
@@ -157,17 +157,17 @@ def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
 
 
 def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Space:
-    """The space, now without an owner; and the end user, where they have no other, forgotten as well."""
+    """Detach the space from its owner and return it.  An end user without another space is deleted too."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
         if space is None:
             raise SpaceNotFound
         if space.kind == SpaceKind.END_USER:
             _bury(scope, space, now=now)
-        # The person before the space, as in ``get_or_create_end_user``, or the two would deadlock.
+        # Lock the end user before the space, as ``get_or_create_end_user`` does, to avoid a deadlock.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
         is_person = space.kind == SpaceKind.END_USER and bool(person)
-        # No owner has an id below zero, and the space's own makes it unique.
+        # No owner has a negative id, and the space's own id makes it unique.
         taken = copy(space)
         taken.owner_id = -space.pk
         taken.bind()
@@ -184,8 +184,10 @@ def _bury(scope: Scope, space: Space, *, now: datetime) -> None:
 
 
 def _discard_files(scope: Scope, space: Space, *, now: datetime) -> None:
-    """Those of exports that hold something of the space.  Not in the transaction that locks the space, for which an
-    export that is under way would wait."""
+    """Discard export files with data of the space.
+
+    Not in the transaction that locks the space, because a running export would wait for that lock.
+    """
     with tenant_transaction(scope):
         exports.discard(scope, space_ids=[space.pk], now=now)
 

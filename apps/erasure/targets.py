@@ -1,4 +1,4 @@
-"""This module names what can be erased (memories, a topic, a person, a project, a tenant) and looks it up."""
+"""Targets of an erasure (memories, a topic, a space, an end user, a project, a tenant) and their lookup."""
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from apps.projects.scope import Scope, SpaceKind
 from apps.projects.selectors import get_project
 from apps.tenants.models import Tenant
 
-MOST_MEMORIES: Final = 10_000  # named one by one
+MOST_MEMORIES: Final = 10_000  # given by id
 
 
 class ErasureTargetNotFound(NotFound):
@@ -31,7 +31,7 @@ class NothingToErase(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What to erase; made by one of the functions below."""
+    """What to erase.  Create it with one of the class methods."""
 
     kind: TargetKind
     memory_ids: tuple[int, ...] = ()
@@ -41,38 +41,38 @@ class Target:
 
     @classmethod
     def memories(cls, memory_ids: Iterable[int]) -> Self:
-        """Single memories of the tenant, whatever space they are in."""
+        """Single memories of the tenant, in any space."""
         return cls(kind=TargetKind.MEMORIES, memory_ids=tuple(sorted(set(memory_ids))))
 
     @classmethod
     def topic(cls, memory_id: int) -> Self:
-        """What was ever remembered of the same thing as this: all values of its slot, and what replaced them."""
+        """Everything remembered about the same thing as this memory: all values of its slot and their replacements."""
         return cls(kind=TargetKind.TOPIC, memory_ids=(memory_id,))
 
     @classmethod
     def space(cls, space_uid: uuid.UUID) -> Self:
-        """A person in one environment."""
+        """One space: an end user in one environment."""
         return cls(kind=TargetKind.SPACE, space_uid=space_uid)
 
     @classmethod
     def end_user(cls, end_user_id: int) -> Self:
-        """A person in every environment, by the id that the wire calls ``user_id``."""
+        """An end user in every environment, by the id that the API calls ``user_id``."""
         return cls(kind=TargetKind.END_USER, end_user_id=end_user_id)
 
     @classmethod
     def of_project(cls, public_id: str) -> Self:
-        """Every memory of a project, and what waits for it.  The project itself stays."""
+        """Every memory of a project, and its pending candidates.  The project itself stays."""
         return cls(kind=TargetKind.PROJECT, project=public_id)
 
     @classmethod
     def tenant(cls) -> Self:
-        """The scope's own."""
+        """The scope's tenant."""
         return cls(kind=TargetKind.TENANT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTarget:
-    """What a target is, once it was looked up.  named: as receipts commit to it."""
+    """A target after its lookup.  named: its JSON form, to which receipts commit."""
 
     named: Mapping[str, Any]
     environment: str = ""
@@ -123,7 +123,7 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
 
 
 def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
-    """Of these memories; none where they are of several.  Raises ErasureTargetNotFound where one is not there."""
+    """Return these memories' environment, or "" for several.  Raises ErasureTargetNotFound if a memory is missing."""
     there = Memory.objects.within_tenant(scope).filter(pk__in=memory_ids).values_list("environment", flat=True)
     found = list(there)
     if len(found) < len(memory_ids):
@@ -132,10 +132,10 @@ def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
 
 
 def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
-    """Every memory of the same slot, what replaced or was replaced by any of them, and what says it among other things.
+    """Return every memory of the same slots, their predecessors and successors, and memories with a claim on them.
 
-    Of a memory that says several things, each is the topic where it is named itself, and none but the one asked for
-    where that led to it.
+    All claims of a requested memory belong to the topic.  For a memory reached through one of its claims, its other
+    claims do not extend the topic.
     """
     mine = Memory.objects.within_tenant(scope)
     slots = _slots_of_parts(scope, memory_ids)
@@ -160,7 +160,7 @@ def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
 
 
 def _slots_of_parts(scope: Scope, memory_ids: Collection[int]) -> set[tuple[int, bytes]]:
-    """Space and slot of each claim of these memories, where they say several things."""
+    """Return the space and slot of each claim of these memories; only memories with several claims have rows."""
     claims = MemoryClaim.objects.within(scope).filter(memory_id__in=memory_ids, slot__isnull=False)
     return {(space_id, bytes(slot)) for space_id, slot in claims.values_list("space_id", "slot") if slot is not None}
 

@@ -1,4 +1,4 @@
-"""Celery tasks: resume erasures, and remove erased rows from the files of the database."""
+"""Celery tasks: resume erasures, and purge erased data from the database's files."""
 
 import logging
 from datetime import timedelta
@@ -15,7 +15,7 @@ STOPPED_AFTER = timedelta(minutes=10)  # by then the worker of an erasure has di
 
 @shared_task(name="erasure.carry_through")  # type: ignore[untyped-decorator]
 def carry_through(**_: object) -> None:
-    """Carry erasures through that were begun and stopped, and say of which the last backup is past its time."""
+    """Resume interrupted erasures, and issue the last receipt of erasures whose backups have expired."""
     now = timezone.now()
     workflow.resume(begun_before=now - STOPPED_AFTER, now=now)
     disk_purge.expire_backups(now=now)
@@ -23,7 +23,7 @@ def carry_through(**_: object) -> None:
 
 @shared_task(name="erasure.purge")  # type: ignore[untyped-decorator]
 def purge_erased(**_: object) -> None:
-    """Take what was erased out of the files of the database.  What waits is done by the next."""
+    """Purge erased data from the database's files.  The next run does the tables that have to wait."""
     try:
         done = disk_purge.rewrite_tables(now=timezone.now())
     except (disk_purge.PurgeUnderWay, disk_purge.PurgeNotAllowed) as error:

@@ -1,14 +1,14 @@
-"""This module erases for good, with proof: it starts an erasure, and finishes one that stopped.
+"""Permanent erasure with signed receipts: starts an erasure, and finishes interrupted ones.
 
-In this order, and each step may be done again.  An erasure that stopped anywhere is finished by ``resume``:
+The steps run in this order, and each may be repeated.  ``resume`` finishes an interrupted erasure:
 
-1. what forbids it is looked for: an erasure that is begun is carried through;
-2. the erasure and its entries of the ledger are written, in one transaction of the keyring's;
-3. it is deleted with everything that was derived from it; of a space or a tenant what opens it is destroyed first;
-4. whether anything of it can still be found is tried, and the first receipt is issued.
+1. check for blockers: later steps are always carried through;
+2. write the erasure and its ledger entries, in one transaction of the keyring database;
+3. delete the target and everything derived from it; for a space or a tenant, first destroy the salt or the keys;
+4. probe whether anything can still be found, and issue the first receipt.
 
-Its bytes leave the files of the database with the next purge (``apps.erasure.disk_purge``), and backups with time;
-each of these has a receipt of its own.
+The next purge removes the bytes from the database's files (``apps.erasure.disk_purge``), and backups expire later;
+each of these has its own receipt.
 """
 
 import logging
@@ -43,15 +43,17 @@ from apps.tenants.models import Tenant
 
 logger = logging.getLogger(__name__)
 
-ASKED: Final = 5  # erased memories of which recall is asked in their own words
+ASKED: Final = 5  # number of erased memories whose text is used as a recall query
 MOST_RANKED: Final = 50
 COMMAND_LINE: Final = "command line"  # the method of a command run on the host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorisation:
-    """On whose word.  method: how they proved who they are: "session+webauthn", "command line".  step_up_age_s: how
-    long ago, in seconds, where there was a step-up.
+    """Who authorised an erasure.
+
+    method: how the principal authenticated, such as "session+webauthn" or "command line".
+    step_up_age_s: seconds since the step-up authentication; None without one.
     """
 
     principal: Principal
@@ -68,11 +70,11 @@ def start_erasure(
     request_id: str = "",
     now: datetime,
 ) -> Erased:
-    """Erase this, for good, and answer with its first receipt.
+    """Permanently erase the target, and return the erasure with its first receipt.
 
-    scope: of the caller inside the tenant.  with_sources: of memories and topics, the turns and items of state
-    that they were made of as well.  Raises NothingToErase, ErasureTargetNotFound, ErasureBlocked, AlreadyShredded;
-    KeysUnavailable when the key provider cannot be reached: it goes on by itself.
+    scope: the caller's scope in the tenant.  with_sources: for memories and topics, also erase the turns and state
+    items they were extracted from.  Raises NothingToErase, ErasureTargetNotFound, ErasureBlocked, AlreadyShredded;
+    KeysUnavailable when the key provider cannot be reached: an erasure that has begun is resumed later.
     """
     receipt_log.check_key()
     found = find_target(scope, target)
@@ -103,7 +105,7 @@ def start_erasure(
 
 
 def resume(*, begun_before: datetime | None = None, now: datetime) -> int:
-    """Carry through what was begun and stopped; how many.  begun_before: leave alone what may still be at work."""
+    """Finish interrupted erasures and return their number.  begun_before: skip newer ones, which may be running."""
     count = 0
     begun = Erasure.objects.filter(state=ErasureState.REQUESTED)
     if begun_before is not None:
@@ -140,7 +142,7 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
     for uid in _space_uids(erasure):
         try:
             done = finish_space(scope, uid, request_id=erasure.request_id, now=now)
-        except SpaceNotFound:  # it is done
+        except SpaceNotFound:  # it is done already
             continue
         counts, salts = counts | count_by_kind(done.rows), salts + done.salts
     probe = _probe(scope, erasure, memory_ids, texts, now=now)
@@ -168,7 +170,7 @@ def _space_uids(erasure: Erasure) -> list[uuid.UUID]:
 
 
 def _texts(scope: Scope, found: FoundTarget) -> list[tuple[Scope, Plaintext]]:
-    """Some of what goes, to be asked for once it is gone; kept in memory and nowhere else."""
+    """Return some of the texts to be erased, as recall queries for the probe.  They are never stored."""
     texts: list[tuple[Scope, Plaintext]] = []
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(pk__in=found.memory_ids[:ASKED])
@@ -191,7 +193,7 @@ def _probe(
     *,
     now: datetime,
 ) -> dict[str, Any]:
-    """Whether anything of it is found: by its id, and by asking for the very words of some of it."""
+    """Check whether erased data is still found, by id and by recall with the exact texts of some erased memories."""
     with tenant_transaction(scope):
         left = len(hard_delete.with_derived(scope, memory_ids)[0])
     if erasure.kind == TargetKind.TENANT:
@@ -216,7 +218,7 @@ def _is_there(scope: Scope, space_uid: uuid.UUID) -> bool:
 
 
 def _lsn() -> str:
-    """Where the write-ahead log stood: what was deleted is before it."""
+    """Return the current WAL position: the deletions are before it."""
     with connection.cursor() as cursor:
         cursor.execute("select pg_current_wal_lsn()::text")
         row = cursor.fetchone()

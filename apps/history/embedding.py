@@ -1,4 +1,4 @@
-"""Embeddings of state: sealed as they are, never rotated into an index, and made later where the embedder is down."""
+"""Embeddings of state items: encrypted, in no search index, and made later if the embedder is down."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,12 +11,12 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 
-LOOKED_AT: Final = 8_000  # characters; the rest of a longer text does not count for its meaning
+LOOKED_AT: Final = 8_000  # characters; the rest of a longer text is not embedded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """vector: unit length, at the half precision in which it is kept.  embedder: only vectors of one compare."""
+    """vector: unit length, stored at half precision.  embedder: only vectors of the same embedder are comparable."""
 
     embedder: str
     vector: NDArray[np.float32]
@@ -27,13 +27,13 @@ class Embedded:
 
 
 def embed(text: Plaintext, embedder: Embedder) -> Embedded:
-    """Raises AdapterError while the embedder is down."""
+    """Embed a text.  Raises AdapterError while the embedder is down."""
     vector = embedder.embed([text.reveal()[:LOOKED_AT]])[0]
     return Embedded(embedder=embedder.id, vector=np.asarray(vector, dtype=np.float32))
 
 
 def try_embed(text: Plaintext) -> Embedded | None:
-    """None while the embedder is down: until it is back, words must do."""
+    """As ``embed``, or None while the embedder is down: search then goes by words."""
     try:
         return embed(text, get_embedder())
     except AdapterError:

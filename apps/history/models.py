@@ -1,6 +1,6 @@
-"""What is kept for its caller and never recalled: turns of conversations, and objects that a framework puts by.
+"""Models of data that is stored for its caller and never recalled: conversation turns, and a framework's state items.
 
-Rows of both take their ids from one sequence, which begins where no memory's id will come: see the migration.
+Both take their ids from one sequence, which begins above any memory's id: see the migration.
 """
 
 from typing import Final
@@ -21,8 +21,8 @@ ITEM, EMBEDDING = "history_state.item", "history_state.embedding"
 class HistoryTurn(ScopedModel):
     """One turn of a session.
 
-    session_mac, source_mac: by which its session and its source are known again.  key_mac, position_mac: of the
-    caller's idempotency key, and of number, role and content; a turn that has one of them again is the same turn.
+    session_mac, source_mac: keyed hashes to find turns by session and source.  key_mac, position_mac: of the caller's
+    idempotency key, and of number, role and content; a turn that repeats one of them is the same turn.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -64,8 +64,9 @@ class HistoryTurn(ScopedModel):
 class StateItem(ScopedModel):
     """The one live object under a source, a namespace and a key.
 
-    item_mac: of all three.  namespace_mac: of source and namespace.  prefix_macs: of the source with each beginning of
-    the namespace, the empty and the whole one included.  embedding_ct: null where it is not indexed, or not yet.
+    item_mac: a keyed hash of all three.  namespace_mac: of source and namespace.  prefix_macs: of the source with each
+    prefix of the namespace, including the empty and the whole one.  embedding_ct: null if it is not indexed, or not
+    yet.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""Work on state items that is done after the request."""
+"""Outbox handlers of state items."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How much of what is asked a text holds, word by word: for what is not embedded."""
+"""The word overlap of a query and a text, for items without an embedding."""
 
 import unicodedata
 from typing import Final

@@ -1,4 +1,4 @@
-"""Resealing what this app sealed: turns and state.  See ``apps.crypto.encrypted_tables``."""
+"""Re-encryption of turns and state items.  See ``apps.crypto.encrypted_tables``."""
 
 import orjson
 

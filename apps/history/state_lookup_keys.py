@@ -1,4 +1,4 @@
-"""This module makes the keyed hashes by which items of framework state are found, and selects rows by them."""
+"""The keyed hashes by which state items are found, and querysets that use them."""
 
 from collections.abc import Sequence
 
@@ -10,22 +10,22 @@ from apps.projects.scope import Scope
 
 
 def item_mac(cipher: SpaceCipher, source: str, namespace: Sequence[str], key: str) -> bytes:
-    """Of one place: a source, a namespace and a key."""
+    """The hash of a source, a namespace and a key."""
     return cipher.identity_mac("state.item", source, *namespace, key)
 
 
 def namespace_mac(cipher: SpaceCipher, source: str, namespace: Sequence[str]) -> bytes:
-    """Of one namespace of a source."""
+    """The hash of a source and a namespace."""
     return cipher.identity_mac("state.namespace", source, *namespace)
 
 
 def prefix_macs(cipher: SpaceCipher, source: str, namespace: Sequence[str]) -> list[bytes]:
-    """Of a namespace and of each above it, the empty one first."""
+    """The hashes of a namespace and of each above it, the empty one first."""
     return [namespace_mac(cipher, source, namespace[:depth]) for depth in range(len(namespace) + 1)]
 
 
 def rekey(row: StateItem, item: OpenedState, cipher: SpaceCipher) -> None:
-    """Remake the row's lookup keys."""
+    """Recompute the row's hashes."""
     row.item_mac = item_mac(cipher, item.source, item.namespace, item.key)
     row.namespace_mac = namespace_mac(cipher, item.source, item.namespace)
     row.prefix_macs = prefix_macs(cipher, item.source, item.namespace)
@@ -38,5 +38,5 @@ def rows_of_space(scope: Scope) -> ScopedQuerySet[StateItem]:
 
 
 def rows_below(scope: Scope, cipher: SpaceCipher, source: str, prefix: Sequence[str]) -> ScopedQuerySet[StateItem]:
-    """What lies in a namespace of a source and below it."""
+    """The items in a namespace of a source and below it."""
     return rows_of_space(scope).filter(prefix_macs__contains=[namespace_mac(cipher, source, prefix)])

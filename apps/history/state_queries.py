@@ -1,4 +1,4 @@
-"""This module reads framework state: one item by its key, lists of items and namespaces, and a search of them."""
+"""Reads framework state: one item by its key, lists of items and namespaces, and search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from apps.history.state_lookup_keys import item_mac, rows_below, rows_of_space
 from apps.history.state_sealing import STATE, OpenedState, open_embedding, open_state
 from apps.projects.scope import Scope
 
-SEARCHED: Final = 5_000  # items of one search, the newest; each is opened for it
+SEARCHED: Final = 5_000  # the newest items; a search decrypts each of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +31,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespaces:
-    """names: of this page, in the order of the alphabet.  total: of all pages."""
+    """names: of this page, sorted.  total: of all pages."""
 
     names: Sequence[tuple[str, ...]] = ()
     total: int = 0
 
 
 def find(scope: Scope, namespace: Sequence[str], key: str, *, source: str, now: datetime) -> OpenedState | None:
-    """What lies there, or None.  Raises DecryptError when it fails its seal."""
+    """The item under this key, or None.  Raises DecryptError if it fails decryption."""
     if not scope.spaces:
         return None
     cipher = open_space(scope.tenant, scope.space)
@@ -56,7 +56,7 @@ def find(scope: Scope, namespace: Sequence[str], key: str, *, source: str, now: 
 def list_items(
     scope: Scope, prefix: Sequence[str], *, source: str, limit: int, offset: int = 0, now: datetime
 ) -> Found:
-    """What lies in a namespace and below, changed last first.  What fails its seal is left out."""
+    """The items in a namespace and below it, last changed first, without those that fail decryption."""
     if not scope.spaces:
         return Found()
     cipher = open_space(scope.tenant, scope.space)
@@ -68,10 +68,10 @@ def list_items(
 
 
 def search(scope: Scope, query: Plaintext, prefix: Sequence[str], *, source: str, limit: int, now: datetime) -> Found:
-    """What lies in a namespace and below and bears on the query, best first; of the 5,000 items changed last.
+    """The items in a namespace and below it that match the query, best first; of the 5,000 changed last.
 
-    By the cosine of meanings where both are embedded, else by the share of the query's words that are in the text.
-    Every item is opened and looked at in process: nothing of it lies searchable anywhere.
+    By cosine if query and item are embedded, else by the share of the query's words that are in the text.  Every item
+    is decrypted and scored in process: nothing searchable is stored.
     """
     if not scope.spaces:
         return Found()
@@ -99,12 +99,12 @@ def list_namespaces(
     offset: int = 0,
     now: datetime,
 ) -> Namespaces:
-    """The namespaces at and below a prefix that hold something.  max_depth: longer ones are cut to so many segments."""
+    """The namespaces at and below a prefix that have items.  max_depth: longer ones are cut to so many segments."""
     if not scope.spaces:
         return Namespaces()
     cipher = open_space(scope.tenant, scope.space)
     with tenant_transaction(scope):
-        # One row of each namespace is enough to open.
+        # It is enough to decrypt one row of each namespace.
         below = rows_below(scope, cipher, source, prefix)
         first = below.filter(namespace_mac=OuterRef("namespace_mac")).order_by("pk").values("pk")[:1]
         rows = list(below.filter(pk=Subquery(first)).order_by("pk"))
@@ -116,7 +116,7 @@ def list_namespaces(
 def _by_meaning(
     scope: Scope, rows: ScopedQuerySet[StateItem], cipher: SpaceCipher, asked: Embedded | None, *, now: datetime
 ) -> dict[int, float]:
-    """Cosines, by id, of what is embedded as the question is."""
+    """The cosines, by id, of items with an embedding of the query's embedder."""
     scores: dict[int, float] = {}
     if asked is not None:
         for row in rows.filter(_comparable(asked)).defer("item_ct").iterator():
@@ -136,7 +136,7 @@ def _by_words(
     *,
     now: datetime,
 ) -> dict[int, float]:
-    """Shares of the question's words, by id, for all that is not."""
+    """The shares of the query's words, by id, of all other items."""
     scores: dict[int, float] = {}
     others = rows.exclude(_comparable(asked)) if asked is not None else rows
     for row in others.defer("embedding_ct").iterator(200):
@@ -159,7 +159,7 @@ def _opened(
     scores: Mapping[int, float] | None = None,
     now: datetime,
 ) -> list[OpenedState]:
-    """In order, without what fails its seal."""
+    """The decrypted items, in order, without those that fail decryption."""
     opened = []
     for row in rows:
         try:

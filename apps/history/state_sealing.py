@@ -1,4 +1,4 @@
-"""This module seals and opens an item of framework state: a JSON object under a source, a namespace and a key."""
+"""Encrypts and decrypts a state item: a JSON object under a source, a namespace and a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
 from apps.history.models import EMBEDDING, ITEM, StateItem
 
-STATE: Final = "history_state"  # by which broken rows are listed
+STATE: Final = "history_state"  # the table's name in the quarantine
 
 Columns = tuple[bytes, bytes | None]  # the item's JSON, and its embedding at half precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedState:
-    """An item as its owner may read it.  given_text: as it was put with it, if any.  score: of a search."""
+    """A state item decrypted for its owner.  given_text: the text stored with it, if any.  score: of a search."""
 
     id: int
     namespace: tuple[str, ...]
@@ -36,12 +36,12 @@ class OpenedState:
 
     @property
     def text(self) -> Plaintext:
-        """What it is searched by."""
+        """The text that is searched."""
         return searched_text(self.given_text, self.value)
 
 
 def open_columns(row: StateItem, cipher: SpaceCipher) -> Columns:
-    """Both sealed columns.  Raises DecryptError when either fails its seal."""
+    """Both encrypted columns, decrypted.  Raises DecryptError if either fails."""
     item = cipher.open_bytes(ITEM, row.pk, bytes(row.item_ct), revision=row.revision)
     return item, None if row.embedding_ct is None else _open_embedding(row, cipher)
 
@@ -55,7 +55,7 @@ def seal_columns(state_id: int, revision: int, opened: Columns, cipher: SpaceCip
 
 
 def open_state(row: StateItem, cipher: SpaceCipher, *, score: float | None = None) -> OpenedState:
-    """Raises DecryptError when it fails its seal."""
+    """Decrypt an item.  Raises DecryptError."""
     item = orjson.loads(cipher.open_bytes(ITEM, row.pk, bytes(row.item_ct), revision=row.revision))
     return OpenedState(
         id=row.pk,
@@ -73,7 +73,7 @@ def open_state(row: StateItem, cipher: SpaceCipher, *, score: float | None = Non
 
 
 def open_embedding(row: StateItem, cipher: SpaceCipher) -> NDArray[np.float32]:
-    """Of a row that has one.  Raises DecryptError when it fails its seal."""
+    """Decrypt the embedding of a row that has one.  Raises DecryptError."""
     return np.frombuffer(_open_embedding(row, cipher), dtype="<f2").astype(np.float32)
 
 
@@ -83,5 +83,5 @@ def _open_embedding(row: StateItem, cipher: SpaceCipher) -> bytes:
 
 
 def searched_text(given: Plaintext | None, value: Mapping[str, Any]) -> Plaintext:
-    """What an item is searched by: the text put with it, else its value's JSON."""
+    """The text that is searched: the one stored with the item, else the JSON of its value."""
     return Plaintext(orjson.dumps(value).decode()) if given is None else given

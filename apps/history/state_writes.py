@@ -1,4 +1,4 @@
-"""This module puts, deletes and embeds items of framework state: one live JSON object under each key."""
+"""Puts, deletes and embeds state items: one live JSON object under each key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from apps.projects.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewState:
-    """What is to be put.  text: what it is searched by; the value's JSON when None."""
+    """An item to store.  text: what is searched; None for the JSON of the value."""
 
     namespace: tuple[str, ...]
     key: str
@@ -39,7 +39,7 @@ class NewState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """is_new: false where just this was there already.  replaced: something else was."""
+    """is_new: false if the same item was stored already.  replaced: whether a different item was."""
 
     item: OpenedState
     is_new: bool
@@ -47,8 +47,8 @@ class Put:
 
 
 def put(scope: Scope, new: NewState, *, now: datetime) -> Put:
-    """Put an object in its place, instead of what was there.  The same again changes nothing."""
-    # Before the lock: it may take a while.
+    """Store an object under its key, replacing any other.  Storing the same again changes nothing."""
+    # Embedded before the lock is taken, because it may take a while.
     vector = try_embed(searched_text(new.text, new.value)) if new.is_indexed else None
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
@@ -74,7 +74,7 @@ def put(scope: Scope, new: NewState, *, now: datetime) -> Put:
 
 
 def _readable(scope: Scope, row: StateItem, cipher: SpaceCipher, *, now: datetime) -> OpenedState | None:
-    """What the row says, or None when it fails its seal: then a put replaces it, whatever it was."""
+    """The stored item, or None if it fails decryption: then a put replaces it."""
     try:
         return open_state(row, cipher)
     except DecryptError as error:
@@ -85,7 +85,7 @@ def _readable(scope: Scope, row: StateItem, cipher: SpaceCipher, *, now: datetim
 def delete(
     scope: Scope, namespace: Sequence[str], keys: Sequence[str] | None, *, source: str, now: datetime
 ) -> list[int]:
-    """Delete these keys of exactly this namespace, all of it when None; the ids of what there was, ascending."""
+    """Delete these keys of exactly this namespace, or all of it if None; returns the deleted ids, ascending."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
@@ -102,11 +102,11 @@ def delete(
 
 
 def embed_items(scope: Scope, state_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> None:
-    """Embed these items where they still wait for it.  Inside the caller's tenant transaction.
+    """Embed those of these items that have no embedding yet.  Inside the caller's tenant transaction.
 
-    Raises AdapterError when the embedder is down.
+    Raises AdapterError if the embedder is down.
     """
-    open_tenant(scope.tenant, writing=True)  # holds off a rotation until the new seals are committed
+    open_tenant(scope.tenant, writing=True)  # holds off a rotation until the new ciphertexts are committed
     waiting = StateItem.objects.within(scope).filter(pk__in=list(state_ids), is_indexed=True, embedding_ct=None)
     rows = list(waiting.order_by("pk").select_for_update(no_key=True))
     ciphers = ciphers_of(scope, {row.space_id for row in rows})
@@ -137,7 +137,7 @@ def _blank(scope: Scope, cipher: SpaceCipher, new: NewState, *, now: datetime) -
 
 
 def _item_json(new: NewState) -> bytes:
-    """As ``state_sealing.open_state`` reads it."""
+    """The item's JSON, as ``state_sealing.open_state`` reads it."""
     return orjson.dumps(
         {
             "namespace": list(new.namespace),
@@ -151,7 +151,7 @@ def _item_json(new: NewState) -> bytes:
 
 
 def _says_the_same(before: OpenedState, new: NewState) -> bool:
-    """As JSON, where 1, 1.0 and true are three things and the order of keys is none."""
+    """Whether both are the same JSON: 1, 1.0 and true differ; the order of keys does not matter."""
 
     def canonical(one: OpenedState | NewState, text: Plaintext | None) -> bytes:
         parts = (one.value, one.metadata, one.is_indexed, None if text is None else text.reveal())

@@ -1,4 +1,4 @@
-"""Conversation history: turns kept as they were said, in their order, for those who said them."""
+"""Conversation history: turns stored in their original words and order, for their owner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ from apps.history.models import ABOUT, CONTENT, SEQUENCE, HistoryTurn
 from apps.history.space import lock_space
 from apps.projects.scope import Scope
 
-TURN: Final = "history_turn"  # by which broken rows are listed
+TURN: Final = "history_turn"  # the table's name in the quarantine
 
 ALIASES: Final = {"human": "user", "ai": "assistant"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
-    """A turn to be appended.  occurred_at: as the caller wrote it.  payload: any JSON."""
+    """A turn to append.  occurred_at: as the caller wrote it.  payload: any JSON."""
 
     role: str
     content: Plaintext
@@ -38,7 +38,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedTurn:
-    """A turn as its owner may read it.  is_new: it was appended just now."""
+    """A turn decrypted for its owner.  is_new: this call appended it."""
 
     id: int
     session_id: str
@@ -55,14 +55,14 @@ class OpenedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """turns: oldest first.  total: of the session, also where fewer were asked for."""
+    """turns: oldest first.  total: of the session, even if fewer were requested."""
 
     turns: Sequence[OpenedTurn] = ()
     total: int = 0
 
 
 class Handles(NamedTuple):
-    """What a turn is known by, by column."""
+    """The keyed hashes that identify a turn, by column."""
 
     session_mac: bytes
     source_mac: bytes
@@ -73,10 +73,10 @@ class Handles(NamedTuple):
 def append(
     scope: Scope, session_id: str, turns: Sequence[NewTurn], *, source: str, metadata: Mapping[str, Any], now: datetime
 ) -> list[OpenedTurn]:
-    """Append to a session what is not there yet; every turn, in order.  All or nothing.
+    """Append those turns that are not stored yet; returns every turn, in order.  All or nothing.
 
-    A turn is there already when its idempotency key is, or its number with this role and content.  With neither it is
-    always appended.
+    A turn is stored already if its idempotency key is, or its number with this role and content.  A turn without key
+    and number is always appended.
     """
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
@@ -87,7 +87,7 @@ def append(
         added: list[HistoryTurn] = []
         answer: list[OpenedTurn] = []
         for draft in drafts:
-            # One after the other, so that what a call says twice is found the second time.
+            # One at a time, so that a turn repeated within the call is found the second time.
             met = next((known[mac] for mac in draft.macs if mac in known), None)
             row = met or _sealed(mine, cipher, draft, fresh.pop(0), now=now)
             if met is None:
@@ -101,10 +101,10 @@ def append(
 
 
 def read(scope: Scope, session_id: str, *, source: str | None, limit: int, now: datetime) -> Transcript:
-    """A session, of one source or of every one; limit: only the latest so many, 0 for all.
+    """The turns of a session, of one source or of all; limit: only the latest so many, 0 for all.
 
-    By number where any turn has one, those without behind; else in the order of appending.  A turn that fails its seal
-    is left out.
+    By number if any turn has one, those without last; else in the order of appending.  Turns that fail decryption are
+    left out.
     """
     if not scope.spaces:
         return Transcript()
@@ -123,7 +123,7 @@ def read(scope: Scope, session_id: str, *, source: str | None, limit: int, now: 
 
 
 def delete_session(scope: Scope, session_id: str, *, source: str | None, now: datetime) -> list[int]:
-    """Delete the turns of a session, of one source or of every one; their ids, ascending."""
+    """Delete the turns of a session, of one source or of all; returns their ids, ascending."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
@@ -133,7 +133,7 @@ def delete_session(scope: Scope, session_id: str, *, source: str | None, now: da
 
 
 def delete_turns(scope: Scope, turn_ids: Sequence[int], *, source: str | None, now: datetime) -> list[int]:
-    """Delete these turns, of one source or of every one; the ids of those that there were, ascending."""
+    """Delete these turns, of one source or of all; returns the ids of those that existed, ascending."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
@@ -144,7 +144,7 @@ def delete_turns(scope: Scope, turn_ids: Sequence[int], *, source: str | None, n
 
 
 def open_turn(row: HistoryTurn, cipher: SpaceCipher, *, is_new: bool = False) -> OpenedTurn:
-    """Raises DecryptError when any part fails its seal."""
+    """Decrypt a turn.  Raises DecryptError if any part fails."""
     about = orjson.loads(cipher.open_bytes(ABOUT, row.pk, bytes(row.about_ct)))
     about.pop("idempotency_key", None)
     return OpenedTurn(
@@ -159,7 +159,7 @@ def open_turn(row: HistoryTurn, cipher: SpaceCipher, *, is_new: bool = False) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """A turn that may be there already.  macs: by which it would be known, of its key before that of its position."""
+    """A turn that may be stored already.  macs: the hashes to look it up by, the key's before the position's."""
 
     turn: NewTurn
     about: Mapping[str, Any]
@@ -185,7 +185,7 @@ def _draft(cipher: SpaceCipher, turn: NewTurn, session_id: str, source: str, met
 
 
 def handles_of(cipher: SpaceCipher, about: Mapping[str, Any], seq: int | None, content: Plaintext) -> Handles:
-    """Of its session and source, of its idempotency key, and of its number with what it says."""
+    """The hashes of its session, its source, its idempotency key, and its number with role and content."""
     place = (about["source"], about["session_id"])
     key = about["idempotency_key"]
     return Handles(
@@ -199,7 +199,7 @@ def handles_of(cipher: SpaceCipher, about: Mapping[str, Any], seq: int | None, c
 
 
 def _stored(scope: Scope, drafts: Sequence[_Draft]) -> dict[bytes, HistoryTurn]:
-    """What is there already of these, by key and by position."""
+    """Those of these turns that are stored already, by the hash of key or position."""
     macs = [mac for draft in drafts for mac in draft.macs]
     if not macs:
         return {}

@@ -1,6 +1,6 @@
-"""Encryption keys and their rotations: versions, ages, rows under each.  Rotations and rewraps are asked for here.
+"""Admin pages for encryption keys and their rotations, with actions to request rotations and rewraps.
 
-They are done by a worker: nothing that these pages import reaches a key, wrapped or not.
+A worker does the requested work: these pages import no code that can access a key, wrapped or not.
 """
 
 from typing import Any

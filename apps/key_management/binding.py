@@ -1,7 +1,7 @@
-"""Rows that do not say what the service wrote (``apps.core.bound``): counted, shown, and bound again.
+"""List and rebind rows whose hash is missing or wrong (``apps.core.bound``).
 
-Binding believes what a row says now.  It is done once by itself, for rows from before there were hashes, and then by
-the operator of the host, after a look at what would be believed: after a restore, or an upgrade that was broken off.
+Binding trusts the row's current values.  An upgrade does it once, for rows older than the hashes.  Later only the
+operator of the host does it, after checking the values: after a restore or an interrupted upgrade.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ from apps.tenants.models import EndUser, Membership, Tenant
 
 BATCH: Final = 1_000
 
-# By the version of the key that came with them.  Rows of a kind that is bound already are bound by no later upgrade:
-# one without a hash may belong to someone who waits for it.
+# By the key version that introduced them.  An upgrade never binds rows of a kind that was bound before: an attacker
+# may have inserted a row without a hash and be waiting for the next upgrade.
 KINDS: Final[Mapping[int, tuple[type[Any], ...]]] = {1: (Tenant, Membership, ApiKey), 2: (EndUser, Space)}
 ALL: Final = tuple(kind for kinds in KINDS.values() for kind in kinds)
 
@@ -36,8 +36,11 @@ class NoSuchRow(NotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unbound:
-    """A row that grants nothing.  kind: as in its hash.  tenant_id: None of a membership.  says: what it would grant.
-    is_new: it has no hash at all."""
+    """A row without a valid hash, which therefore grants nothing.
+
+    kind: name of the kind, as in its hash.  tenant_id: None for kinds that belong to no tenant.
+    says: current values of the bound columns.  is_new: the row has no hash at all.
+    """
 
     kind: str
     id: int
@@ -51,14 +54,14 @@ class Unbound:
 
 
 def list_unbound() -> Iterator[Unbound]:
-    """Every one there is, of all tenants.  Reads every row that grants something."""
+    """Yield the rows without a valid hash, of all tenants.  Reads every row of the bound kinds."""
     for rows, scope in _all_rows():
         with _transaction(scope):
             yield from [_unbound(row, scope) for row in rows.iterator(BATCH) if not row.is_bound()]
 
 
 def bind_first(*, now: datetime) -> int:
-    """Bind the rows of an earlier version, which have no hash; how many.  Once: nothing happens where it was done."""
+    """Bind the rows of an earlier version that have no hash, and return their number.  Later calls do nothing."""
     return sum(
         _bind_kinds(version, kinds, now=now) for version, kinds in KINDS.items() if not row_keys.is_in_use(version)
     )
@@ -71,15 +74,15 @@ def _bind_kinds(version: int, kinds: Sequence[type[Any]], *, now: datetime) -> i
         count = sum(bind_rows(rows, scope, version=version) for rows, scope in unbound)
         if count:
             record(None, actor=SYSTEM.label, action=AuditAction.INTEGRITY_BIND, reason="upgrade", count=count, now=now)
-    # Last: a crash before it has all this done again.
+    # Last: after a crash before this step, the whole upgrade step runs again.
     row_keys.activate(version)
     return count
 
 
 def bind_again(principal: Principal, names: Iterable[str], *, now: datetime) -> int:
-    """Bind these rows, by ``Unbound.name``, to what they say now; how many.  The trail has a row for each.
+    """Bind the rows with these ``Unbound.name`` values to their current values, and return their number.
 
-    Raises NoSuchRow, before anything is bound.
+    Writes an audit event for each.  Raises NoSuchRow before any row is bound.
     """
     wanted = set(names)
     with transaction.atomic():
@@ -99,7 +102,7 @@ def bind_again(principal: Principal, names: Iterable[str], *, now: datetime) -> 
 
 
 def _all_rows(kinds: Sequence[type[Any]] = ALL) -> Iterator[tuple[Any, InTenant | None]]:
-    """Each kind of row, tenant by tenant where it belongs to one."""
+    """Yield a query and its scope for each kind of row: one per tenant for kinds that belong to tenants."""
     for kind in kinds:
         if not issubclass(kind, ScopedModel):
             yield kind.objects.order_by("pk"), None
@@ -119,9 +122,9 @@ def _is_of(one: Unbound, scope: InTenant | None) -> bool:
 
 
 def bind_rows(rows: Any, scope: InTenant | None, *, version: int | None = None) -> int:
-    """Bind the rows of this query, in the order of their ids, to what they say; how many.  In the caller's transaction.
+    """Bind the rows of this query to their current values, and return their number.
 
-    scope: None of rows of no tenant.
+    rows: ordered by id.  scope: None for rows that belong to no tenant.
     """
     count, last = 0, 0
     with _transaction(scope):

@@ -1,4 +1,4 @@
-"""Replacing a tenant's identity key after a compromise: handles recomputed, one space after the other."""
+"""Replacing a tenant's identity key after a compromise: recomputes the keyed hashes of one space after the other."""
 
 from datetime import datetime
 
@@ -11,9 +11,10 @@ from apps.projects.scope import Scope
 
 
 def rekey_some(scope: Scope, version: int, *, now: datetime) -> int:
-    """How many handles were recomputed in this transaction; 0 when nothing is left that is not locked.
+    """Rekey the tenant's own rows or one space, in this transaction.
 
-    The tenant's own lookups come first: from then on new spaces begin under the new key, so that an end comes.
+    Returns the number of recomputed hashes plus 1, or 0 if every space is done or locked.  The tenant's own rows come
+    first: new spaces then start under the new key, so the work ends.
     """
     if TenantKeyState.objects.within(scope).filter(identity_version__lt=version).exists():
         return 1 + reencryption.rekey_identity_of_tenant(scope, version, now=now)

@@ -1,4 +1,4 @@
-"""Taking keys out of use, with a look at every row that may still be under them; and what there is to see of keys."""
+"""Key status, retirement and destruction, with counts of the rows still under a key version; and rewrapping."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from apps.projects.scope import Principal, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyStatus:
-    """What there is to see of a tenant's keys.  No key among it.
+    """Metadata of a tenant's keys, without the keys.
 
-    rows: how many rows are under each version of the root key, those in quarantine left out.
+    rows: number of rows under each version of the root key, without those in quarantine.
     """
 
     keys: list[KeyFacts]
@@ -52,7 +52,7 @@ def status(scope: Scope, *, now: datetime) -> KeyStatus:
 
 
 def retire(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, now: datetime) -> None:
-    """Nothing is read under this version any more.  Rows in quarantine do not open, so they do not hold it up.
+    """Stop reading under this version.  Rows in quarantine do not block this, because they do not decrypt.
 
     Raises KeyInUse, RowsRemain.
     """
@@ -60,7 +60,7 @@ def retire(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, now: dat
         lifecycle.retire(scope, version, remaining=lambda: reencryption.behind(scope).get(version, 0), now=now)
         return
     with tenant_transaction(scope):
-        lifecycle.lock_state(scope)  # no space is made meanwhile
+        lifecycle.lock_state(scope)  # no space can be created meanwhile
         if count := _keyed_under(scope, version):
             raise RowsRemain(f"{count} spaces are still keyed under version {version}.")
     lifecycle.retire_in_keyring(scope, version, kind=kind, now=now)
@@ -69,7 +69,7 @@ def retire(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, now: dat
 def destroy(
     scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, despite_rows: bool = False, now: datetime
 ) -> None:
-    """Null the bytes of a key.  Rows in quarantine hold it up: their backup may open with this key and no other.
+    """Null the wrapped key.  Rows in quarantine block this: their backup may decrypt only with this key.
 
     despite_rows: see ``lifecycle.destroy``.  Raises KeyNotFound, KeyInUse, RowsRemain.
     """
@@ -80,7 +80,7 @@ def destroy(
 
 
 def count_under(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT) -> int:
-    """Everything that would be lost with this version: rows, those in quarantine too, or spaces of an identity key."""
+    """Count what would be lost with this version: rows, including quarantined ones; for an identity key, spaces."""
     with tenant_transaction(scope):
         if kind == KeyKind.IDENTITY:
             return _keyed_under(scope, version)
@@ -94,7 +94,7 @@ def count_under(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT) -> 
 
 
 def sealed_tables() -> list[str]:
-    """Every table of tenants' rows with a key version, by the database's catalogue: none made later is forgotten."""
+    """Return every tenant table with a key version.  Read from the database's catalogue, so no new table is missed."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select table_name from information_schema.columns where table_schema = 'public' and column_name = "
@@ -105,7 +105,7 @@ def sealed_tables() -> list[str]:
 
 
 def rewrap(principal: Principal, *, progress: Callable[[int], None] = lambda done: None, now: datetime) -> Rewrapped:
-    """Re-wrap every key, as asked for by another user or right now; see ``lifecycle.rewrap``."""
+    """Rewrap every key, for the open request or a new one; see ``lifecycle.rewrap``."""
     asked = ask_for_rewrap(principal, now=now)
     rewrapped = lifecycle.rewrap(progress=progress)
     with transaction.atomic():
@@ -116,6 +116,6 @@ def rewrap(principal: Principal, *, progress: Callable[[int], None] = lambda don
 
 
 def _keyed_under(scope: Scope, version: int) -> int:
-    """Spaces, and the tenant itself, whose handles are made with this version of the identity key."""
+    """Count the spaces, and the tenant itself, whose keyed hashes use this version of the identity key."""
     spaces = Space.objects.within(scope).filter(identity_version=version).count()
     return spaces + TenantKeyState.objects.within(scope).filter(identity_version=version).count()

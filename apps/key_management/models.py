@@ -1,4 +1,4 @@
-"""What is asked for and under way: rotations of data keys, re-wrapping all keys, and changes of types."""
+"""Models for requests and their progress: rotations of data keys and rewraps of all keys."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from apps.core.models import BaseModel
 
 
 class RotationState(models.TextChoices):
-    """asked -> running -> done.  Overtaken: another rotation began before this one was done, and does its work too."""
+    """asked -> running -> done.  Overtaken: another rotation began before this one was done, and does its work."""
 
     ASKED = "asked", "Asked for: the next key is being made"
     RUNNING = "running", "Rows are being sealed under the new key"
@@ -18,13 +18,13 @@ OPEN = (RotationState.ASKED, RotationState.RUNNING)
 
 
 class KeyRotation(BaseModel):
-    """One rotation of a tenant's data key: what it is to do, and how far it is.
+    """One rotation of a tenant's data key, and its progress.
 
-    This row is the authority; a task carries its id and nothing else.  Global on purpose: one worker tends the
-    rotations of all tenants, and enters each tenant to do the work.  Ids, versions and counts; no content.
+    This row is the source of truth; a task carries only its id.  The table is global on purpose: one worker handles
+    the rotations of all tenants and enters each tenant's scope for the work.  It holds ids, versions and counts only.
 
-    identity_to: of a key that was compromised the identity key turns as well.  window: for how long the key before may
-    be read.  started_at: when writers began to use the new key.
+    identity_to: new version of the identity key, which is replaced after a compromise.  window: how long the previous
+    key may be read.  started_at: when writers began to use the new key.
     """
 
     tenant_id = models.BigIntegerField()
@@ -57,9 +57,9 @@ class KeyRotation(BaseModel):
 
 
 class KeyRewrap(BaseModel):
-    """Every key of the deployment to be wrapped under the key provider's current version, on request.
+    """A request to rewrap every key of the deployment under the key provider's current version.
 
-    failed: keys that did not unwrap and were left as they are.
+    failed: keys that did not unwrap; they are unchanged.
     """
 
     actor = models.CharField(max_length=64)

@@ -1,8 +1,8 @@
-"""Turning a tenant's data key while the service runs.
+"""Rotation of a tenant's data key while the service runs.
 
-A rotation is a row.  Its state says what comes next, what remains is a count of rows, and every piece of work is a
-short transaction of its own: a worker that dies in the middle of one leaves the rest to any other, and doing any
-piece twice changes nothing.  What the keys themselves go through is in ``apps.crypto.lifecycle``.
+A rotation is a row.  Its state determines the next step, and the remaining work is a count of rows.  Every step is a
+short transaction and may be repeated, so any worker can continue after another one crashed.  The keys' own steps are
+in ``apps.crypto.lifecycle``.
 """
 
 import logging
@@ -31,22 +31,22 @@ from apps.projects.system import find_system_scope
 logger = logging.getLogger(__name__)
 
 LARGEST_BATCH: Final = 200  # rows in one transaction
-BATCH_SECONDS: Final = 0.5  # about how long one transaction may hold its rows; a slower machine takes fewer
+BATCH_SECONDS: Final = 0.5  # target duration of one transaction; slower machines get smaller batches
 SMALLEST_BATCH: Final = 50
 
-_SLOTS: Final = 7_213  # the space of the advisory locks by which workers share a rotation
+_SLOTS: Final = 7_213  # first key of the advisory locks that limit the workers per rotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """left: rows under earlier versions, without those in quarantine.  seconds_left: None before anything was done."""
+    """left: rows under earlier versions, without those in quarantine.  seconds_left: None before any row is done."""
 
     rotation: KeyRotation
     left: int
     seconds_left: float | None
 
 
-# --- asking for one -------------------------------------------------------------------------------------------------
+# --- starting a rotation --------------------------------------------------------------------------------------------
 
 
 def rotate(
@@ -57,18 +57,18 @@ def rotate(
     window: timedelta = READING_WINDOW,
     now: datetime,
 ) -> KeyRotation:
-    """Let writers use a new root key from now on, and ask for every row to be sealed under it.
+    """Make writers use a new root key now, and request that every row is re-encrypted under it.
 
-    As ``ask_for_rotation``, and begun immediately.  Raises RotationUnderway, KeysMissing, KeysUnavailable.
+    As ``ask_for_rotation``, but starts immediately.  Raises RotationUnderway, KeysMissing, KeysUnavailable.
     """
     rotation = ask_for_rotation(scope, reason=reason, is_compromise=is_compromise, window=window, now=now)
     return begin(scope, rotation.pk, now=now)
 
 
 def reseal(scope: Scope, *, now: datetime) -> KeyRotation | None:
-    """Ask for rows that are under an earlier version, without a new key; None when there are none or it is being done.
+    """Request re-encryption of rows under earlier versions, without a new key.
 
-    A restored backup brings such rows.
+    Returns None if there are no such rows or a rotation is open.  Such rows come from a restored backup.
     """
     total = count_left(scope)
     if not total or _open(scope).exists():
@@ -82,7 +82,7 @@ def reseal(scope: Scope, *, now: datetime) -> KeyRotation | None:
 
 
 def begin(scope: Scope, rotation_id: int, *, now: datetime) -> KeyRotation:
-    """Take a rotation that was asked for to where its rows can be re-sealed.  Nothing happens twice."""
+    """Create and activate the keys of a requested rotation, so that its rows can be re-encrypted.  May be repeated."""
     with transaction.atomic():
         rotation = _locked(rotation_id)
         if rotation.state == RotationState.ASKED and rotation.to_version is None:
@@ -92,7 +92,7 @@ def begin(scope: Scope, rotation_id: int, *, now: datetime) -> KeyRotation:
         if rotation.state != RotationState.ASKED:
             return rotation
         _put_to_use(scope, rotation, now=now)
-    # Counted when writers go on: it takes a while where there is much.
+    # Counted after the writers are unblocked: it takes a while for many rows.
     KeyRotation.objects.filter(pk=rotation_id).update(rows_total=F("rows_done") + count_left(scope))
     rotation.refresh_from_db()
     return rotation
@@ -117,11 +117,11 @@ def _put_to_use(scope: Scope, rotation: KeyRotation, *, now: datetime) -> None:
     rotation.save(update_fields=["from_version", "state", "started_at"])
 
 
-# --- doing it -------------------------------------------------------------------------------------------------------
+# --- re-encrypting rows ---------------------------------------------------------------------------------------------
 
 
 def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], datetime]) -> SliceOutcome:
-    """Seal rows under the new key for about so long.  workers: how many may do so concurrently, wherever they run."""
+    """Re-encrypt rows under the new key for about ``seconds``.  workers: maximum number of concurrent workers."""
     rotation = KeyRotation.objects.filter(pk=rotation_id).first()
     scope = find_system_scope(rotation.tenant_id) if rotation else None
     if rotation is None or scope is None:
@@ -149,7 +149,7 @@ def _next_size(size: int, took: float) -> int:
 
 
 def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now: datetime) -> int | None:
-    """How many rows are done with, in one transaction; None when as many workers as may be are at it."""
+    """Process one batch in one transaction and return its row count; None if the maximum of workers is running."""
     with tenant_transaction(scope):
         if not _take_slot(rotation.pk, workers):
             return None
@@ -158,7 +158,7 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
         if not done and rotation.identity_to is not None:
             done = identity.rekey_some(scope, rotation.identity_to, now=now)
         if done:
-            # Last, so that two workers wait for each other no longer than a commit takes.
+            # Last, so that this row lock makes other workers wait only for a commit.
             KeyRotation.objects.filter(pk=rotation.pk).update(
                 rows_done=F("rows_done") + resealed.done,
                 rows_quarantined=F("rows_quarantined") + resealed.quarantined,
@@ -167,7 +167,7 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
 
 
 def _take_slot(rotation_id: int, workers: int) -> bool:
-    """Whether this transaction is one of those that may work.  Released with the transaction, however it ends."""
+    """Whether this transaction got one of the worker slots.  The slot is released when the transaction ends."""
     with connection.cursor() as cursor:
         for slot in range(workers):
             name = (rotation_id * 64 + slot) % 2**31
@@ -178,7 +178,7 @@ def _take_slot(rotation_id: int, workers: int) -> bool:
 
 
 def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> SliceOutcome:
-    """There was nothing to take.  Either it is done, or others hold the rows that are left."""
+    """Finish the rotation after an empty batch; BUSY if other workers hold the remaining rows."""
     if count_left(scope):
         return SliceOutcome.BUSY
     with tenant_transaction(scope):
@@ -194,18 +194,18 @@ def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> SliceOutco
     return SliceOutcome.OVER
 
 
-# --- how far it is --------------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------------------------
 
 
 def count_left(scope: Scope) -> int:
-    """Rows under other versions than the active one, without those in quarantine."""
+    """Count the rows under other versions than the active one, without those in quarantine."""
     with tenant_transaction(scope):
         active = TenantKeyState.objects.within(scope).get().active_version
         return sum(rows for version, rows in reencryption.behind(scope).items() if version != active)
 
 
 def progress(scope: Scope, *, now: datetime) -> Progress | None:
-    """Of the tenant's newest rotation; None when there was none."""
+    """Return the progress of the tenant's newest rotation; None when there was none."""
     rotation = KeyRotation.objects.filter(tenant_id=scope.tenant_id).order_by("-pk").first()
     if rotation is None:
         return None

@@ -1,6 +1,6 @@
-"""Asking for work on keys: a row that says what is wanted.  Reaches no key itself, so that the admin may ask too.
+"""Requests for key rotations and rewraps, stored as rows.  No access to keys, so the admin may use it too.
 
-What is asked for begins when a worker runs, within a minute.
+A worker starts the requested work within a minute.
 """
 
 from datetime import datetime, timedelta
@@ -30,11 +30,10 @@ def ask_for_rotation(
     window: timedelta = READING_WINDOW,
     now: datetime,
 ) -> KeyRotation:
-    """Ask for a new root key, and for every row to be sealed under it.
+    """Request a new root key and the re-encryption of every row under it.
 
-    window: for how long the key before may be read, if rows are still under it; no time at all after a compromise,
-    which also replaces the identity key, and takes over what a rotation that is under way has left.
-    Raises RotationUnderway.
+    window: how long the previous key may be read if rows are still under it.  is_compromise: no window, also replaces
+    the identity key, and takes over the remaining rows of a running rotation.  Raises RotationUnderway.
     """
     try:
         with tenant_transaction(scope):
@@ -56,6 +55,6 @@ def ask_for_rotation(
 
 
 def ask_for_rewrap(principal: Principal, *, now: datetime) -> KeyRewrap:
-    """Ask for every key to be re-wrapped.  Asking twice while it waits asks once."""
+    """Request a rewrap of every key, or return the request that is already open."""
     waiting = KeyRewrap.objects.filter(finished_at=None).order_by("pk").first()
     return waiting or KeyRewrap.objects.create(actor=principal.label, created_at=now)

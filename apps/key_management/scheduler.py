@@ -1,4 +1,4 @@
-"""What falls due with keys: rotations by age and use, those that are not done, retirement, destruction."""
+"""Scheduled key maintenance: start due rotations, continue open ones, retire and destroy keys."""
 
 import logging
 import uuid
@@ -25,27 +25,27 @@ from apps.tenants.models import Tenant
 
 logger = logging.getLogger(__name__)
 
-HURRY_AFTER: Final = timedelta(days=7)  # from then on twice as many workers
+HURRY_AFTER: Final = timedelta(days=7)  # after this, a rotation gets twice as many workers
 WARN_AFTER: Final = timedelta(days=20)
 ALARM_AFTER: Final = timedelta(days=25)
 SAY_AGAIN_AFTER: Final = timedelta(days=1)
 EXTENSION: Final = timedelta(days=7)
-# Longer than any request or task: a reader that still sees the rows as they were before may need the key.
+# Longer than any request or task: a transaction with an old snapshot still needs the old key.
 SETTLING: Final = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A rotation that wants work, and by how many workers concurrently."""
+    """An open rotation, and the number of workers that may process it concurrently."""
 
     rotation_id: int
     workers: int
 
 
 def run_due_key_work(*, now: datetime) -> list[Due]:
-    """Do what is due, and say which rotations want work.  Meant for once a minute; more often does no harm.
+    """Do the due maintenance and return the open rotations.  Runs once a minute; more often does no harm.
 
-    What fails for one tenant is logged and holds up no other.
+    A failure for one tenant is logged and does not block other tenants.
     """
     _each(_due_by_age(now=now), partial(_start, now=now), "rotation")
     for uid, kind, version in lifecycle.due_for_retirement(now=now):
@@ -56,7 +56,7 @@ def run_due_key_work(*, now: datetime) -> list[Due]:
 
 
 def workers_for(one: KeyRotation, *, now: datetime) -> int:
-    """How many may work at it concurrently."""
+    """Return how many workers may process the rotation concurrently."""
     usual: int = settings.ROTATION_WORKERS
     return 2 * usual if now - (one.started_at or one.created_at) > HURRY_AFTER else usual
 
@@ -79,7 +79,7 @@ def _say_how_late(one: KeyRotation, *, now: datetime) -> None:
     KeyRotation.objects.filter(pk=one.pk).update(warned_at=now)
 
 
-# --- each of them ---------------------------------------------------------------------------------------------------
+# --- single tasks ---------------------------------------------------------------------------------------------------
 
 
 def _due_by_age(*, now: datetime) -> list[uuid.UUID]:
@@ -92,15 +92,15 @@ def _start(scope: Scope, *, now: datetime) -> None:
     try:
         rotation.rotate(scope, reason="scheduled", now=now)
     except RotationUnderway:
-        return  # it takes the rows to a key that is no older
+        return  # the running rotation moves the rows to a newer key anyway
 
 
 def _retire(scope: Scope, *, kind: KeyKind, version: int, now: datetime) -> None:
-    """Retire the key, or give it more time and say so: losing rows is worse than missing the date."""
+    """Retire the key.  If rows are still under it, extend its time and log an error instead of losing rows."""
     newest = KeyRotation.objects.filter(tenant_id=scope.tenant_id).exclude(state=RotationState.OVERTAKEN)
     last = newest.order_by("-pk").first()
     if last is None or last.state in OPEN or rotation.reseal(scope, now=now):
-        if last is None or last.window:  # without a window it is to be retired as soon as may be, and nothing is late
+        if last is None or last.window:  # without a window there is no date to miss: retry at the next run
             _extend(scope, kind, version, now=now)
     elif last.finished_at is None or now - last.finished_at >= SETTLING:
         keys.retire(scope, version, kind=kind, now=now)

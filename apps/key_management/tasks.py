@@ -1,4 +1,4 @@
-"""Celery tasks: key rotations and rewraps.  A task carries the id of a rotation at most; rows say what is to do."""
+"""Celery tasks for key rotations and rewraps.  A task carries at most a rotation's id; the rows describe the work."""
 
 import time
 
@@ -11,7 +11,7 @@ from apps.key_management import keys, rotation, scheduler
 from apps.key_management.models import KeyRewrap, KeyRotation
 from apps.projects.scope import SYSTEM
 
-SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
+SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 PATIENCE_SECONDS = 30.0  # for a database that restarts
 LONGEST_WAIT = 2.0
 
@@ -28,7 +28,7 @@ def tend(**_: object) -> None:
 
 @shared_task(name="keys.rewrap", ignore_result=True)  # type: ignore[untyped-decorator]
 def rewrap(**_: object) -> None:
-    """Re-wrap every key, if that was asked for."""
+    """Rewrap every key, if requested."""
     if KeyRewrap.objects.filter(finished_at=None).exists():
         keys.rewrap(SYSTEM, now=timezone.now())
 
@@ -41,7 +41,7 @@ def turn(rotation_id: int, **_: object) -> None:
 
 
 def _work(rotation_id: int) -> SliceOutcome:
-    """A database that restarts is waited for: no other task may be queued before the minute is over."""
+    """Work on the rotation, and retry while the database restarts: the next task may only be queued in a minute."""
     deadline, wait = time.monotonic() + PATIENCE_SECONDS, 0.1
     while True:
         try:

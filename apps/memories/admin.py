@@ -1,6 +1,6 @@
-"""Memories as metadata: ids, states, scores and times.  What they say is sealed, and nothing here can open it.
+"""Memory metadata for operators: ids, states, scores and times.  Memory text cannot be decrypted here.
 
-Labels that callers write in their own words (source, event type) are left out too.
+Labels that callers write themselves (source, event type) are also left out.
 """
 
 from typing import Any
@@ -131,14 +131,14 @@ class MemoryAdmin(OperatorAdmin):
         return format_html("<ol>{}</ol>", told) if told else "No history."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        # Joined, not asked for by "exists": the planner would read every vector there is for a page of fifty.
+        # A join instead of EXISTS, for which the planner would read every vector for a page of fifty rows.
         rows = super().get_queryset(request).select_related("tenant", "space", "project", "vector")
         return rows.defer(*(f"vector__{name}" for name in sealed_fields(MemoryVector)))
 
 
 @admin.register(QuarantinedRow)
 class QuarantinedRowAdmin(OperatorAdmin):
-    """Rows that failed their seal, and are left out of every answer: someone changed them, or a disk did."""
+    """Rows that failed decryption (tampering or a disk error) and are left out of every response."""
 
     heading = "Quarantine"
     list_display = ("row", "tenant", "reason", "times", "created_at", "last_seen_at")
@@ -159,7 +159,7 @@ class QuarantinedRowAdmin(OperatorAdmin):
 
     @action(description="Retry decryption", url_path="look-again", icon="refresh", permissions=["operate"])
     def look_again(self, request: HttpRequest, object_id: str) -> Answer:
-        """Nothing here opens a row: the worker does, and releases it if it opens."""
+        """Queue a retry: the worker decrypts the row and releases it if that succeeds."""
         listed = self.found(request, object_id)
         back = self.row_url(listed.pk)
         if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Claims: what memories say of whom, and which held at a time, as was known at another."""
+"""Claims: what memories state about a subject, and which claims held at one time, as known at another."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -24,9 +24,9 @@ from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
 from text.predicates import PredicateClaim
 
-CLAIM: Final = "claim"  # the table's name among sealed ones
+CLAIM: Final = "claim"  # the table's name in the registry of encrypted tables
 
-_OF_PARTS: Final = ("start", "end", "key", "value")  # sealed beside the claim of a memory that says more
+_OF_PARTS: Final = ("start", "end", "key", "value")  # encrypted with the claim, in a memory with several statements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Fact:
 def write(
     scope: Scope, space_id: int, claims: Mapping[int, PredicateClaim], cipher: SpaceCipher, *, now: datetime
 ) -> None:
-    """claims: by the memory's id.  In the transaction that writes the memories."""
+    """Insert the claims, in the transaction that writes the memories.  claims: by memory id."""
     ids = reserve_ids(len(claims), sequence="memories_memoryclaim_id_seq")
     insert(
         MemoryClaim(
@@ -59,7 +59,7 @@ def write(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartOfMemory:
-    """A claim of a memory that says more, to be written: its words [start, end), slot, value and times."""
+    """A claim to insert for a memory with several statements: its span [start, end), slot, value and validity."""
 
     memory_id: int
     claim: PredicateClaim
@@ -78,7 +78,7 @@ class PartOfMemory:
 def write_parts(
     scope: Scope, space_id: int, parts: Sequence[PartOfMemory], cipher: SpaceCipher, *, now: datetime
 ) -> list[int]:
-    """The ids of their rows, in order.  In the transaction that writes the memories."""
+    """Insert the claims, in the transaction that writes the memories; returns their row ids in order."""
     ids = reserve_ids(len(parts), sequence="memories_memoryclaim_id_seq")
     insert(
         MemoryClaim(
@@ -109,7 +109,7 @@ def write_parts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldClaim:
-    """A claim of a memory that says more, as it is at rest."""
+    """A stored claim of a memory with several statements."""
 
     id: int
     memory_id: int
@@ -141,16 +141,16 @@ where tenant_id = %s and memory_id = %s and slot is not null order by claim.id
 def held_claims(
     scope: Scope, space_id: int, slots: Sequence[bytes], cipher: SpaceCipher, *, now: datetime
 ) -> list[HeldClaim]:
-    """The claims that hold or held these slots, of memories that say more.  Inside the tenant's transaction.
+    """The claims, of memories with several statements, that hold or held one of these slots.
 
-    One that fails its seal is left out: which words it makes is unknown.
+    Inside the tenant's transaction.  Claims that fail decryption are left out, because their span is unknown.
     """
     values = [list(slots), scope.tenant_id, space_id]
     return _held(scope, space_id, _OF_SLOTS, values, cipher, now=now) if slots else []
 
 
 def held_by(scope: Scope, space_id: int, memory_id: int, cipher: SpaceCipher, *, now: datetime) -> list[HeldClaim]:
-    """As ``held_claims``, all those of one memory that says more."""
+    """As ``held_claims``, for all claims of one memory."""
     return _held(scope, space_id, _OF_MEMORY, [scope.tenant_id, memory_id], cipher, now=now)
 
 
@@ -178,7 +178,7 @@ def _held(
 
 
 def words_of(row: MemoryClaim, cipher: SpaceCipher) -> tuple[int, int]:
-    """The words [start, end) that make the claim, of a memory that says more.  Raises DecryptError."""
+    """The span [start, end) of a claim, in a memory with several statements.  Raises DecryptError."""
     said = orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.claim_ct)))
     return said["start"], said["end"]
 
@@ -186,9 +186,9 @@ def words_of(row: MemoryClaim, cipher: SpaceCipher) -> tuple[int, int]:
 def facts(
     scope: Scope, *, about: str | None, attribute: str | None, moment: AsOf, limit: int, now: datetime
 ) -> list[Fact]:
-    """What held at the moment, the newest statement first, at most ``limit``; what fails its seal is left out.
+    """The claims that held at the moment, latest ``valid_from`` first, at most ``limit``.
 
-    about, attribute: canonical; None for any.
+    Rows that fail decryption are left out.  about, attribute: canonical forms to filter by; None for any.
     """
     if not scope.spaces:
         return []
@@ -227,7 +227,7 @@ def facts(
 
 
 def _holds(row: MemoryClaim, moment: AsOf) -> bool:
-    """Of a claim that ends by itself, whether it held at the moment, as was known then."""
+    """Whether the claim held at the moment, as known then; always true for a claim without an interval of its own."""
     if row.valid_from is None:
         return True
     ended_then = (
@@ -264,10 +264,10 @@ def claiming(
     limit: int,
     now: datetime,
 ) -> list[tuple[int, float]]:
-    """(memory id, score) of those that claim one of these (about, attribute) pairs, the first pair's first.
+    """(memory id, score) of memories that claim one of these (about, attribute) pairs, in the order of the pairs.
 
-    where, values: further conditions on ``memory`` as SQL; they hold before the limit.  Inside the tenant's
-    transaction.  In a sealed space there is nothing to look up: see ``claims_of``.
+    where, values: further SQL conditions on ``memory``, applied before the limit.  Inside the tenant's transaction.
+    A sealed space has no keyed hashes to search: use ``claims_of``.
     """
     if not pairs:
         return []
@@ -282,7 +282,7 @@ def claiming(
 
 
 def claims_of(scope: Scope, space: SpaceRef, cipher: SpaceCipher, *, now: datetime) -> dict[int, set[tuple[str, str]]]:
-    """What every memory of a space claims, by its id: (about, attribute).  Opens all of them, as in a sealed space."""
+    """The (about, attribute) pairs that each memory of a space claims, by memory id.  Decrypts all claims."""
     found: dict[int, set[tuple[str, str]]] = {}
     for row in MemoryClaim.objects.within(scope).filter(space_id=space.id):
         if (claim := _opened(scope, row, cipher, now=now)) is not None:
@@ -316,7 +316,7 @@ def _opened(scope: Scope, row: MemoryClaim, cipher: SpaceCipher, *, now: datetim
 
 
 def _claim(opened: bytes) -> PredicateClaim:
-    """Without the words that make it, where it is a part of a memory."""
+    """The claim without the span, key and value that are stored with a part of a memory."""
     said = orjson.loads(opened)
     return PredicateClaim(**{one.name: said[one.name] for one in fields(PredicateClaim)})
 
@@ -330,7 +330,7 @@ class Claims(SealedColumns):
 
 
 def blind(scope: Scope, space: SpaceRef, before: SpaceCipher, after: SpaceCipher) -> int:
-    """Recompute the keyed forms of the space's claims; how many.  Inside the tenant's transaction."""
+    """Recompute the keyed hashes of the space's claims; returns how many.  Inside the tenant's transaction."""
     made = []
     rows = MemoryClaim.objects.within(scope).filter(space_id=space.id).select_related("memory")
     for row in rows.only("pk", "claim_ct", "slot", "memory__project_id").order_by("pk").iterator(1_000):

@@ -1,4 +1,4 @@
-"""Resolving a conflict of two memories by a user's decision: one supersedes the other, as at a write."""
+"""Resolve a conflict of two memories by a user's decision: the winner supersedes the loser, as at a write."""
 
 from datetime import datetime
 
@@ -31,12 +31,13 @@ class ConstraintStays(Conflict):
 
 
 def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> bool:
-    """Let the winner supersede the loser; whether that changed anything.  Both exist, in the scope's one space.
+    """Make the winner supersede the loser; returns whether anything changed.  Both exist, in the scope's one space.
 
-    The loser held until the winner began, and never where it began later.  A winner that the loser had replaced takes
-    the loser's place: it is current again, or was replaced by whatever replaced the loser.  A winner of which the loser
-    had ended a part holds as a whole again; a loser of which the winner ended a part keeps the rest of it.  Raises
-    WinnerSuperseded, ConstraintStays.  In the transaction that holds the space's lock.
+    The loser's validity ends where the winner's began; a loser that began later never held.  A winner that the loser
+    had superseded takes the loser's place: it becomes current again, or superseded by whatever superseded the loser.
+    If the loser had ended a part of the winner, the whole winner holds again.  If the winner had already ended a part
+    of the loser, nothing changes and the rest of the loser holds.  Raises WinnerSuperseded, ConstraintStays.  In the
+    transaction that holds the space's lock.
     """
     rows = Memory.objects.within(scope).filter(pk__in=(winner_id, loser_id)).order_by("pk")
     locked = {row.pk: row for row in rows.select_for_update(no_key=True)}
@@ -57,7 +58,7 @@ def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: da
     loser.validity, loser.superseded_by_id = Validity.SUPERSEDED, winner_id
     loser.superseded_at, loser.superseded_reason = now, "resolved"
     held[loser_id].end_latest(held[winner_id].latest.start, now=now)
-    # The loser first: at most one row holds a slot, and that is looked at with every statement.
+    # Save the loser first: the unique constraint on the slot is checked at every statement.
     _save(scope, loser, held[loser_id], txid, "superseded", winner_id, now=now)
     was = winner.validity
     if was == Validity.SUPERSEDED:
@@ -72,7 +73,7 @@ def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: da
 
 
 def _is_disputed_still(scope: Scope, row: Memory) -> bool:
-    """Whether another row stands disputed in its slot."""
+    """Whether another active row in the same slot is disputed."""
     if row.slot is None:
         return False
     others = Memory.objects.within_tenant(scope).filter(space_id=row.space_id, slot=row.slot).exclude(pk=row.pk)
@@ -80,7 +81,7 @@ def _is_disputed_still(scope: Scope, row: Memory) -> bool:
 
 
 def _restore(scope: Scope, space: Space, winner: Memory, loser_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
-    """What the loser had ended of the winner, or made doubtful, holds again."""
+    """Undo what the loser did to the winner: restore the parts it ended and clear ``outdated_by``."""
     if end_parts.restore_parts(scope, space, winner, by=loser_id, cipher=cipher, now=now):
         claims = MemoryClaim.objects.within(scope).filter(memory_id=winner.pk, superseded_by_id=loser_id)
         claims.update(validity=Validity.CURRENT, valid_to=None, superseded_by_id=None, known_from=now)
@@ -91,7 +92,7 @@ def _restore(scope: Scope, space: Space, winner: Memory, loser_id: int, cipher: 
 
 
 def _next(scope: Scope) -> Space:
-    """The space, its change numbered."""
+    """The space, with its change number incremented."""
     space = Space.objects.within(scope).get(pk=scope.space.id)
     space.txid += 1
     space.save(update_fields=["txid"])
@@ -108,7 +109,7 @@ def _save(
     vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)
     vectors.update(live=row.is_live())
     if row.is_live():
-        # While it slept a refresh passed it by; embedding again what is up to date does no harm.
+        # A refresh skips superseded memories, so the vector may be outdated; embedding it again is harmless.
         enqueue(scope, "embed", [row.pk], now=now)
     MemoryTransition.objects.create(
         scope,

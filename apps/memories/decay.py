@@ -1,7 +1,7 @@
-"""The decay of memories: their weight fades with time, and use refreshes it.  Never a reason to delete.  Pure.
+"""Decay of memories: their weight fades with time and use refreshes it.  Decay never deletes.  Pure functions.
 
-Formulas of the typed-memory seed (003: freshness, access boost) and of the proposal that makes one salience of them
-(seed-systems 3.8).
+Formulas from the typed-memory seed (003: freshness, access boost) and from the proposal that combines them into one
+salience (seed-systems 3.8).
 """
 
 from datetime import datetime
@@ -15,18 +15,18 @@ SALIENCE_AT_LEAST: Final = 0.05
 
 
 def freshness(days: float, *, half_life_days: float) -> float:
-    """2^(-days / half-life), 0..1.  days: since it was last recalled, or stored; what lies ahead is fresh."""
+    """2^(-days / half-life), 0..1.  days: since the last recall, or since storing; future times count as fresh."""
     return float(2 ** (-max(0.0, days) / half_life_days))
 
 
 def boost(access_count: int) -> float:
-    """min(3, 1.2^accesses), 1..3: the cap is reached with the seventh."""
-    # The power overflows long after the cap.
+    """min(3, 1.2^accesses), 1..3: seven accesses reach the cap."""
+    # The cap is reached long before the power could overflow.
     return BOOST_AT_MOST if access_count > 100 else min(BOOST_AT_MOST, BOOST_BASE**access_count)
 
 
 def liveliness(days: float, *, half_life_days: float, access_count: int) -> float:
-    """Boosted freshness, clamped to 0..1 so that it may weigh a score."""
+    """Boosted freshness, clamped to 0..1 for use as a weight of a score."""
     return min(1.0, freshness(days, half_life_days=half_life_days) * boost(access_count))
 
 
@@ -37,12 +37,12 @@ def salience(*, importance: float, days: float, half_life_days: float, access_co
 
 
 def salience_factor(value: float) -> float:
-    """0.5 + 0.5 x salience: what a ranking multiplies by, so that salience reorders and never erases."""
+    """0.5 + 0.5 x salience: the ranking multiplies by it, so salience reorders results but removes none."""
     return 0.5 + 0.5 * value
 
 
 def half_life_of(type_: str) -> float:
-    """In days; of a type that the registry does not know, that of most."""
+    """The half-life of the type in days; the default for a type that is not in the registry."""
     return TYPES[type_].half_life_days if type_ in TYPES else DEFAULT_HALF_LIFE_DAYS
 
 

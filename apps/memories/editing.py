@@ -1,4 +1,4 @@
-"""Changing what is said about memories: labels, tags, importance and the caller's metadata.  Never their text."""
+"""Edit the attributes of memories: labels, tags, importance and the caller's metadata.  Text cannot be edited."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class MemoryReadOnly(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What one memory is to have from now on; None leaves it as it is.  metadata: the whole of the caller's own."""
+    """New values for one memory; None leaves a field unchanged.  metadata: replaces all of the caller's metadata."""
 
     memory_id: int
     tags: Sequence[str] | None = None
@@ -49,7 +49,7 @@ class EditStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """changed_fields: those whose value is another than before; none where the memory had them all already."""
+    """Result of one edit.  changed_fields: fields whose value changed; empty if the memory had all values already."""
 
     memory_id: int
     status: EditStatus
@@ -57,7 +57,7 @@ class Edited:
 
 
 def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
-    """Raises MemoryNotFound, MemoryReadOnly; DecryptError for a memory that fails its seal."""
+    """Apply one edit.  Raises MemoryNotFound, MemoryReadOnly; DecryptError if the memory fails decryption."""
     (edited,) = _edit_all(scope, [one], leave_broken=False, now=now)
     if edited.status == EditStatus.NOT_FOUND:
         raise MemoryNotFound
@@ -67,9 +67,9 @@ def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
 
 
 def edit_many(scope: Scope, edits: Sequence[Edit], *, now: datetime) -> list[Edited]:
-    """The result of each, in order: all in one transaction.  No two of one memory.
+    """Apply the edits in one transaction; returns the result of each, in order.  At most one edit per memory.
 
-    What is not in reach, and what fails its seal, is not found and holds up nothing else.
+    A memory that is out of reach or fails decryption is reported as not found and does not block the others.
     """
     return _edit_all(scope, edits, leave_broken=True, now=now)
 
@@ -87,7 +87,7 @@ def _edit_all(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now: d
 def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now: datetime) -> list[Edited]:
     space, cipher = lock_space(scope)
     ids = [one.memory_id for one in edits if 0 < one.memory_id < 2**63]
-    # In the order of their ids, as by everybody who changes memories.
+    # Locked in id order, as in all code that changes memories.
     found = Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     rows = {row.pk: row for row in found}
     results: list[Edited] = []
@@ -119,7 +119,7 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
 
 
 def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: datetime) -> Diff:
-    """Write what differs; each differing field with its old and new value."""
+    """Write the fields that differ; returns the old and new value of each."""
     tags, metadata = open_tags(row, cipher), open_metadata(row, cipher)
     before = {
         "tags": tags,
@@ -151,7 +151,7 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
 
 
 def _is_same(old: object, new: object) -> bool:
-    """As JSON: to Python true, 1 and 1.0 are the same."""
+    """Whether both are the same JSON: Python treats true, 1 and 1.0 as equal."""
     return orjson.dumps(old, option=orjson.OPT_SORT_KEYS) == orjson.dumps(new, option=orjson.OPT_SORT_KEYS)
 
 

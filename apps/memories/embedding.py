@@ -1,4 +1,4 @@
-"""Giving memories their vectors: inline within a budget, later from the outbox, and again on request."""
+"""Create vectors for memories: within a time budget at a write, later from the outbox, and again on request."""
 
 import time
 import uuid
@@ -20,13 +20,13 @@ from apps.memories.spaces import touch
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
-CHUNK = 8  # texts embedded between two looks at the clock
+CHUNK = 8  # texts embedded between two checks of the time budget
 
 
 def embed_within(embedder: Embedder, texts: Sequence[Plaintext], *, seconds: float) -> list[NDArray[np.float32] | None]:
-    """A vector for each text, in order, or None for those that the budget or the embedder did not reach.
+    """A vector for each text, in order; None for texts that the time budget or the embedder did not cover.
 
-    Never raises for a failing embedder: a memory without a vector is found by its words and embedded later.
+    Never raises if the embedder fails: a memory without a vector is found by its words and embedded later.
     """
     vectors: list[NDArray[np.float32] | None] = []
     started = time.monotonic()
@@ -43,8 +43,10 @@ def embed_within(embedder: Embedder, texts: Sequence[Plaintext], *, seconds: flo
 def vector_row(
     memory: Memory, vector: NDArray[np.float32], cipher: SpaceCipher, embedder_id: str, now: datetime
 ) -> MemoryVector:
-    """The vector's row, not yet saved.  vector: as the embedder made it, unit length.  The vector id is fresh: an
-    index entry is replaced whole, never edited."""
+    """The unsaved row for a vector.  vector: as the embedder returned it, unit length.
+
+    The vector id is always new: an index entry is replaced, never edited.
+    """
     return MemoryVector(
         tenant_id=memory.tenant_id,
         memory_id=memory.pk,
@@ -62,10 +64,10 @@ def vector_row(
 
 
 def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:
-    """Embed these memories again, whatever they had before; how many were done.  Inside the caller's transaction.
+    """Embed these memories, also those that have a vector; returns how many.  Inside the caller's transaction.
 
-    Nothing is locked while the embedder works: an add that touches one of these memories does not wait for it.
-    Safe to run twice: the vector is replaced, not added.  Raises AdapterError when the embedder is down.
+    Nothing is locked while the embedder works, so an add that touches one of these memories does not wait.  Safe to run
+    twice: the vector is replaced, not added.  Raises AdapterError if the embedder is down.
     """
     wanted = (
         Memory.objects.within_tenant(scope)
@@ -78,7 +80,7 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     if not texts:
         return 0
     vectors = dict(zip(texts, embedder.embed([text.reveal() for text in texts.values()]), strict=True))
-    # As they are now: whether a memory is live may have changed meanwhile, and so may the key.
+    # Read again: whether a memory is live, and its key version, may have changed while the embedder worked.
     opened = _ciphers(scope, rows, writing=True)
     rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
@@ -92,13 +94,13 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
 def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> dict[int, SpaceCipher]:
     spaces = Space.objects.within(scope).filter(pk__in={row.space_id for row in rows}).order_by("pk")
     if writing:
-        # So that a space is not sealed between this look and the writing.
+        # Locked, so that the space is not sealed between this read and the write.
         spaces = spaces.select_for_update(no_key=True)
     return {space.pk: open_space(scope.tenant, space.ref, writing=writing) for space in spaces}
 
 
 def _open(scope: Scope, row: Memory, cipher: SpaceCipher, *, now: datetime) -> Plaintext | None:
-    """The text, or None when it fails its seal: that row gets no vector, and holds up no other."""
+    """The text, or None if it fails decryption: that row gets no vector and does not block the others."""
     try:
         return open_text(row, cipher)
     except DecryptError as error:

@@ -1,7 +1,6 @@
-"""Ending a part of what a memory says: the words are taken out of its text, which is kept beside as it was said.
+"""End a part of a memory: its words are removed from the text, and the original text is stored beside it.
 
-So whatever reads the text of a memory, to find it or to show it, reads what holds; only a question about another time
-opens what was said.
+Search and display therefore read only what still holds; only a query about another time decrypts the original.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,15 +29,15 @@ _COLUMNS: Final = [
 def end_parts(
     scope: Scope, space: Space, row: Memory, parts: Iterable[MemoryPart], cipher: SpaceCipher, *, now: datetime
 ) -> None:
-    """Take these words out of a memory that goes on holding otherwise, and re-index what is left.
+    """Remove these parts from a memory whose rest still holds, and re-index the rest.
 
-    In the transaction that holds the space's lock; ``space`` has its counts written by the caller.
+    In the transaction that holds the space's lock; the caller saves the counts of ``space``.
     """
     _rewrite(scope, space, row, [*open_parts(row, cipher), *parts], cipher, now=now)
 
 
 def restore_parts(scope: Scope, space: Space, row: Memory, *, by: int, cipher: SpaceCipher, now: datetime) -> bool:
-    """Let what that memory ended hold again; whether there was anything.  As ``end_parts``."""
+    """Restore the parts that memory ``by`` ended; returns whether there were any.  Runs like ``end_parts``."""
     there = open_parts(row, cipher)
     left = [one for one in there if one.by != by]
     if len(left) == len(there):
@@ -55,7 +54,7 @@ def _rewrite(
     if row.said_ct is None:
         row.said_ct = cipher.seal(SAID, row.pk, said)
     row.text_ct = cipher.seal(TEXT, row.pk, text)
-    # Said again as it was, it is not this memory that says it, unless of the time before.
+    # The original text, stated again, no longer repeats this memory, except in a statement about the time before.
     voice = open_handles(row, cipher).voice
     row.text_mac = text_mac(cipher, text, voice=voice)
     row.said_mac = text_mac(cipher, said, voice=voice) if parts else None

@@ -1,4 +1,4 @@
-"""The parts of a memory that hold no longer: which words of what was said, since when and by what.  Pure."""
+"""The ended parts of a memory: spans of its original text, when each ended and by which memory.  Pure functions."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,9 +13,9 @@ from text.marking import marked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPart:
-    """Words [start, end) of the text as it was said, which held until ``ended_at``, as is known since ``known_from``.
+    """Characters [start, end) of the original text, valid until ``ended_at``, as known since ``known_from``.
 
-    by: the memory that ended them.  claim_id: the claim that they make, where it has a row.
+    by: the memory that ended the part.  claim_id: the row of the claim that the part makes, if there is one.
     """
 
     start: int
@@ -27,12 +27,12 @@ class MemoryPart:
 
 
 def ended_then(parts: Iterable[MemoryPart], at: datetime, known_at: datetime) -> list[MemoryPart]:
-    """Those that held no longer at a time, as was known at another."""
+    """The parts that had ended at a time, as known at another."""
     return [one for one in parts if one.known_from <= known_at and one.ended_at <= at]
 
 
 def without(said: Plaintext, parts: Iterable[MemoryPart]) -> Plaintext:
-    """What was said, with a mark in place of these parts."""
+    """The original text with a mark in place of each of these parts."""
     return Plaintext(marked(said.reveal(), ((one.start, one.end) for one in parts)))
 
 

@@ -1,4 +1,4 @@
-"""Everything that an end user may read of their own, oldest first, a batch at a time."""
+"""Export of all memories that an end user may read of their own, oldest first, in batches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ BATCH: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """session: the caller's own id of the session that the memory was said in.  reference: see ``reference_of``."""
+    """session: the caller's id of the session in which the memory was stated.  reference: see ``reference_of``."""
 
     memory: OpenedMemory
     session: str | None
@@ -32,7 +32,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportBatch:
-    """unreadable: how many failed their seal and were left out.  refer: the reference of a memory's id."""
+    """unreadable: how many failed decryption and were left out.  refer: returns the reference of a memory id."""
 
     memories: Sequence[Exported]
     refer: Callable[[int], str]
@@ -40,16 +40,18 @@ class ExportBatch:
 
 
 def reference_of(memory_id: int, cipher: SpaceCipher) -> str:
-    """Under which a memory is known in another instance: the same in every export, and keyed, so that two exports of
-    different people share none."""
+    """The reference by which another instance knows the memory: the same in every export.
+
+    It is keyed, so that exports of different users have no reference in common.
+    """
     return f"exported:{cipher.identity_mac('export', str(memory_id)).hex()}"
 
 
 def export_batches(scope: Scope, *, now: datetime) -> Iterator[ExportBatch]:
-    """What may be read by its id when this begins: superseded and archived rows too, nothing deleted or expired.
+    """The memories readable by id at the start, in batches: also superseded and archived, not deleted or expired.
 
-    Each batch is a short transaction of its own, so that a slow reader holds nothing; what is deleted meanwhile is left
-    out, and what is added meanwhile is not waited for.
+    Each batch is a short transaction of its own, so that a slow reader holds no locks.  Memories deleted meanwhile are
+    left out; memories added meanwhile are not exported.
     """
     if not scope.spaces:
         return
@@ -61,7 +63,7 @@ def export_batches(scope: Scope, *, now: datetime) -> Iterator[ExportBatch]:
 
 
 def _begin(scope: Scope, *, now: datetime) -> int:
-    """Record it in the audit trail; the highest id that is exported."""
+    """Record the export in the audit trail; returns the highest id to export."""
     with tenant_transaction(scope):
         there = Memory.objects.within(scope).existing(now).aggregate(newest=Max("pk"), count=Count("pk"))
         record(

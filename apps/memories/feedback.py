@@ -1,4 +1,4 @@
-"""What callers say of memories that they were given: useful or not.  It moves the importance, and is kept."""
+"""Feedback of callers on memories: useful or not.  Each signal is stored and moves the memory's importance."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ from apps.projects.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """adjustment: what the importance was moved by, after it was kept within its bounds.  counts: by signal, of all."""
+    """adjustment: the change of the importance after clamping.  counts: of all the memory's signals, by signal."""
 
     memory_id: int
     signal: Signal
@@ -48,9 +48,9 @@ def give_feedback(
     moves_importance: bool = True,
     now: datetime,
 ) -> Feedback:
-    """Note the signal and move the memory's importance by it.  A memory that was replaced since takes it too.
+    """Store the signal and move the memory's importance by it.  Superseded memories take feedback too.
 
-    One after the other for one space, so that no step is lost.  Raises MemoryNotFound.
+    Runs under the space's lock, so that no step is lost.  Raises MemoryNotFound.
     """
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound

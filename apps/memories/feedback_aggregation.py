@@ -1,4 +1,4 @@
-"""Feedback about a memory, summed up, and how far one signal moves its importance.  Pure."""
+"""Aggregates feedback on a memory and computes how far one signal moves its importance.  Pure functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Signal(StrEnum):
-    """What a caller says of a memory that it was given."""
+    """A caller's feedback on a memory that it received."""
 
     POSITIVE = "positive"
     NEGATIVE = "negative"
@@ -18,15 +18,18 @@ class Signal(StrEnum):
 
 STEPS: Final = {Signal.POSITIVE: 0.05, Signal.NEGATIVE: -0.05, Signal.RETRIEVED: 0.01, Signal.IGNORED: -0.01}
 LOWEST, HIGHEST = 0.05, 1.0
-RECENT: Final = 20  # signals that make the trend
-SETTLED: Final = 3  # fewer say nothing about whether callers agree
-LEANING: Final = 0.2  # from this much balance on there is a direction
+RECENT: Final = 20  # latest signals in the trend
+SETTLED: Final = 3  # fewer signals do not show whether callers agree
+LEANING: Final = 0.2  # a balance above this has a direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """momentum: positive, negative or neutral.  consistency: 0 for as much against as for, 1 for one voice.
-    multiplier: 0.5 to 2, by which a step is longer where callers agree and shorter where they do not."""
+    """The trend of the latest signals.
+
+    momentum: positive, negative or neutral.  consistency: 0 if signals cancel out, 1 if they all agree.  multiplier:
+    0.5 to 2; lengthens the step if callers agree and shortens it if they do not.
+    """
 
     momentum: str
     consistency: float
@@ -35,12 +38,12 @@ class Trend:
 
 
 def trend_of(signals: Sequence[Signal]) -> Trend:
-    """Of the latest signals, in any order: their steps weigh as much as they would move.
+    """The trend of the latest signals, in any order, each weighted by its step.
 
-    balance = sum(steps) / sum(|steps|);  multiplier = 0.5 + 1.5 · |balance|, and 1 while there are fewer than three.
+    balance = sum(steps) / sum(|steps|);  multiplier = 0.5 + 1.5 · |balance|, or 1 for fewer than three signals.
     """
     steps = [STEPS[signal] for signal in signals]
-    # fsum: of floats added in another order the sum may differ in its last place, and with it the side of a threshold.
+    # fsum: a plain sum depends on the order in its last digit, which could move it across a threshold.
     balance = fsum(steps) / fsum(abs(step) for step in steps) if steps else 0.0
     if len(steps) < SETTLED:
         return Trend(momentum="neutral", consistency=round(abs(balance), 6), multiplier=1.0, recent_count=len(steps))
@@ -54,5 +57,5 @@ def trend_of(signals: Sequence[Signal]) -> Trend:
 
 
 def moved(importance: float, signal: Signal, trend: Trend) -> float:
-    """The importance after this signal: from 0.05 to 1."""
+    """The importance after this signal, clamped to 0.05..1."""
     return round(min(max(importance + STEPS[signal] * trend.multiplier, LOWEST), HIGHEST), 6)

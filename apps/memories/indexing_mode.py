@@ -1,9 +1,9 @@
-"""Whether a space keeps an index at rest: removing it (a sealed space), and building it again.
+"""Whether a space stores a search index: removing the index (a sealed space) and rebuilding it.
 
-A searchable space keeps keyed words and signs of rotated vectors beside its ciphertexts, and the database searches.  A
-sealed one keeps neither, nor tokens of tags, sessions and speakers: recall opens all of it in process, so it is small.
-What is left of a space that was searchable stays in dead rows until these are vacuumed, and in backups until they
-expire.
+A searchable space stores keyed words and signs of rotated vectors beside its ciphertexts, and the database searches
+them.  A sealed space stores neither, nor tokens of tags, sessions and speakers: recall decrypts all of it in process,
+so it must be small.  The old index data of a sealed space remains in dead rows until they are vacuumed, and in backups
+until they expire.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import Profile
 from text.terms import terms
 
-CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a second
+CAPACITY: Final = 2_000  # memories; decrypting that many takes a few tenths of a second
 
 
 class SpaceFull(Conflict):
@@ -38,18 +38,18 @@ class SpaceFull(Conflict):
 
 
 def check_room(scope: Scope, space: Space, adding: int) -> None:
-    """Raises SpaceFull.  Under the space's lock."""
+    """Raises SpaceFull if a sealed space cannot take ``adding`` more memories.  Under the space's lock."""
     if space.profile == Profile.SEALED and _count(scope, space) + adding > CAPACITY:
         raise SpaceFull
 
 
 def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime) -> int:
-    """Seal a space, or make it searchable again; how many memories it has.  In one transaction; writers wait.
+    """Seal a space, or make it searchable again, in one transaction; returns its number of memories.  Writers wait.
 
     Raises SpaceNotFound, SpaceFull.
     """
     with tenant_transaction(scope):
-        # Keys first, then the space: in the order of everybody who writes.
+        # Lock keys first, then the space, as every writer does.
         space = Space.objects.within(scope).filter(pk=space_id).first()
         if space is None:
             raise SpaceNotFound
@@ -80,7 +80,7 @@ def _count(scope: Scope, space: Space) -> int:
     return Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status="active").count()
 
 
-# Statements of apps above, with the tenant and the space as values: what else would show which memories are alike.
+# SQL registered by other apps to delete data that shows which memories are alike.  Values: tenant and space.
 STRIPPED: Final[list[str]] = []
 
 
@@ -99,7 +99,7 @@ def _strip(scope: Scope, space: Space) -> None:
 
 
 def _rebuild(scope: Scope, space: Space, cipher: SpaceCipher) -> None:
-    """Tokens and sign bits of every memory, and what claims are asked for by, from what is sealed."""
+    """Rebuild the tokens and sign bits of every memory, and the hashes of claims, from the ciphertexts."""
     claims.blind(scope, space.ref, cipher, cipher)
     rows = list(Memory.objects.within_tenant(scope).filter(space_id=space.pk).order_by("pk"))
     for row in rows:

@@ -1,8 +1,8 @@
-"""Rows that fail their seal: recorded in the audit, and kept in a list until they open again (``release``).
+"""Rows that fail decryption: recorded in the audit, and quarantined until they decrypt again (``release``).
 
-A reader has a snapshot in which nothing may be written, and an answer that waits for nothing.  So it says ``note``, and
-what was noted is written together, at most a second later, in a transaction of its own.  Who is writing anyway says
-``quarantine``.  The list and the audit hold ids, codes and counts: never what was read, and no caller is shown why.
+A reader has a read-only snapshot and must not wait, so it calls ``note``; noted rows are written together, at most a
+second later, in a transaction of their own.  A writer calls ``quarantine`` in its own transaction.  The list and the
+audit hold ids, codes and counts, never data, and callers are not shown the reason.
 """
 
 import logging
@@ -26,12 +26,12 @@ from apps.projects.scope import Scope
 logger = logging.getLogger(__name__)
 
 MEMORY: Final = "memory"
-VECTOR: Final = "vector"  # by the memory's id
+VECTOR: Final = "vector"  # listed by the memory's id
 END_USER: Final = "end_user"
 TRANSITION: Final = "transition"
 FEEDBACK: Final = "feedback"
 
-LOCK: Final = "integrity"  # of a tenant: held while the list is changed
+LOCK: Final = "integrity"  # per tenant; held while the list is changed
 EVERY_SECONDS = 1.0
 
 
@@ -43,9 +43,9 @@ _timer: threading.Timer | None = None
 def note(
     scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str = MEMORY, now: datetime
 ) -> None:
-    """Remember that this row did not open.  Written within EVERY_SECONDS, even if the caller's transaction rolls back.
+    """Note that this row failed decryption.  Written within EVERY_SECONDS, even if the caller's transaction rolls back.
 
-    A crash before that loses it, until the row is read again.
+    A crash before that loses the note until the row is read again.
     """
     global _timer
     broken = Broken(table=table, record_id=record_id, space_id=space_id, reason=error.reason, seen_at=now)
@@ -59,7 +59,7 @@ def note(
 
 
 def flush() -> None:
-    """Write what was noted, now.  What cannot be written of one tenant is lost until it is read again."""
+    """Write the noted rows now.  If that fails for a tenant, its notes are lost until the rows are read again."""
     for scope, rows in _take():
         try:
             with tenant_transaction(scope):
@@ -69,14 +69,14 @@ def flush() -> None:
 
 
 def forget_all() -> None:
-    """Drop what was noted and is not written."""
+    """Drop the noted rows that are not written yet."""
     _take()
 
 
 def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
-    """List these rows and record each in the audit, at most once in a minute of the clock.
+    """Quarantine these rows and record each in the audit, at most once per clock minute.
 
-    Inside the caller's tenant transaction, before it records anything else: everybody takes these locks in this order.
+    Inside the caller's tenant transaction, before its other audit records: all code takes these locks in this order.
     """
     found = sorted(rows, key=lambda row: row.name)
     lock(LOCK, scope.tenant_id)
@@ -121,7 +121,7 @@ def _seen_again(known: QuarantinedRow, row: Broken) -> QuarantinedRow:
 
 
 def _is_due(before: datetime, now: datetime) -> bool:
-    """Whether a minute of the clock has begun since.  No process needs to know when another told the audit."""
+    """Whether a new clock minute has begun since ``before``; this needs no coordination between processes."""
     return now > before and now.replace(second=0, microsecond=0) != before.replace(second=0, microsecond=0)
 
 
@@ -150,7 +150,7 @@ def _take() -> list[tuple[Scope, dict[tuple[str, int], Broken]]]:
 
 
 def _start_anew() -> None:
-    """In a forked child: the timer runs in the parent only, and the lock may be held by a thread that is not here."""
+    """Reset a forked child: the timer runs only in the parent, and a thread of the parent may hold the lock."""
     global _lock, _timer
     _lock, _timer = threading.Lock(), None
     _waiting.clear()

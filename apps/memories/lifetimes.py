@@ -1,8 +1,8 @@
-"""How long memories last: what each rule counts from, for how long, and for which memories it is.
+"""Lifetimes of memories: what each retention rule counts from, for how long, and which memories it covers.
 
-The one place of this arithmetic.  The sweep and the preview read it as SQL, and what is shown of a memory is computed
-here from its row.  The strictest rule wins by itself: each level's rule is looked at alone, and a memory is due when
-any of them says so.
+This arithmetic is only here.  The sweep and the preview use it as SQL; what a response shows of a memory is computed
+here from its row.  Each level's rule is evaluated alone, and a memory is due when any rule says so, so the strictest
+rule wins.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from apps.policies.retention import DEFAULT, KEEP, AgeFrom, Level, Policy, polic
 from apps.projects.scope import Scope
 
 ARCHIVED, DELETED, PURGED = "archived", "soft_deleted", "purged"
-PLATFORM: Final = "platform"  # the level of what the memory itself says
+PLATFORM: Final = "platform"  # the level of rules whose time the memory itself stores
 
 _AGES: Final = "not memory.pinned and memory.type <> 'constraint'"
 _THERE: Final = "memory.retention_status in ('active', 'archived')"
@@ -24,8 +24,11 @@ _GONE: Final = "memory.retention_status in ('soft_deleted', 'hard_delete_pending
 
 @dataclass(frozen=True, slots=True)
 class LifetimeKind:
-    """since: columns; it counts from the latest of those that are filled in.  when: which memories, in SQL; applies:
-    the same of a row.  outcome: "" for what is archived, if the policy archives, and deleted otherwise."""
+    """One kind of lifetime.
+
+    since: columns; it counts from the latest that is not null.  when: the memories covered, as SQL.  applies: the same
+    for a row.  outcome: "" means archived if the policy archives, and deleted otherwise.
+    """
 
     since: Sequence[str]
     when: str
@@ -34,7 +37,7 @@ class LifetimeKind:
 
     @property
     def start(self) -> str:
-        """SQL: the moment that it counts from."""
+        """SQL: the moment from which it counts."""
         columns = ", ".join(f"memory.{name}" for name in self.since)
         return f"greatest({columns})" if len(self.since) > 1 else columns
 
@@ -55,7 +58,11 @@ def _is_gone(row: Memory) -> bool:
 
 
 def _is_in_recall(row: Memory) -> bool:
-    """Some come archived from elsewhere: their time in the archive begins when their time in recall would be over."""
+    """Whether the recall period still runs.
+
+    Memories imported as archived have no ``archive_at``: their archive period begins when their recall period would
+    end.
+    """
     return row.retention_status == "active" or (row.retention_status == "archived" and row.archive_at is None)
 
 
@@ -87,9 +94,9 @@ KINDS: Final[Mapping[str, LifetimeKind]] = {
     "grace": LifetimeKind(("hard_delete_at",), _GONE, _is_gone, PURGED),
     "grace_days": LifetimeKind(("deleted_at",), _GONE, _is_gone, PURGED),
 }
-# Where a policy counts the age from when a memory was stored, however much it is used.
+# For policies that count the age from when a memory was stored, regardless of its use.
 _FROM_STORED: Final = LifetimeKind(("created_at",), _IN_RECALL, KINDS["active_days"].applies, "")
-# Of each thing, the newest replaced values that are kept do not count.
+# In each slot, all superseded values but the newest ``count``.
 _RANKED: Final = """memory.id in (
     select ranked.id from (
         select replaced.id, row_number() over (
@@ -102,7 +109,7 @@ _RANKED: Final = """memory.id in (
 _BEYOND: Final = f"{_RANKED} and {_THERE} and not memory.pinned"
 COUNTED: Final = "superseded_max_count"
 
-# Days in the archive: the least that any level says.  Parameters: tenant, archive.
+# Days in the archive: the minimum of all levels.  Parameters: tenant, archive.
 ARCHIVE_DAYS: Final = """least(%(archive)s, (
     select said.archive_days from policies_retentionpolicy said
     where said.tenant_id = %(tenant)s and said.project_id = memory.project_id), (
@@ -112,10 +119,10 @@ ARCHIVE_DAYS: Final = """least(%(archive)s, (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule of one level.  value: of the days, seconds or count it says; None where the memory says when.
+    """One rule of one level.  value: its days, seconds or count; None if the memory stores the time.
 
-    is_from_stored: of ``active_days``: counted from when the memory was stored, as this level or ``also`` says, another
-    level whose memories it is then for as well: (level, target_id).
+    is_from_stored: for ``active_days``: counted from when the memory was stored, because this level or the level
+    ``also`` says so.  also: (level, target_id); the rule covers only memories of both levels.
     """
 
     name: str
@@ -135,7 +142,7 @@ class Rule:
 
     @property
     def lasts(self) -> timedelta:
-        """From the moment that the rule counts from, to when it is due."""
+        """The time between the moment from which the rule counts and the moment at which a memory is due."""
         if self.value is None:
             return timedelta(0)
         return timedelta(seconds=self.value) if self.name.endswith("_seconds") else timedelta(days=self.value)
@@ -147,17 +154,17 @@ class Rule:
 
     @property
     def order(self) -> str:
-        """SQL: what has been due longest comes first, where the rule counts from a time."""
+        """SQL sort key: the longest due first, if the rule counts from a time."""
         return "memory.id" if self.name == COUNTED else self.kind.start
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """By level, the project and the space that it is for; none of a level that it does not look at."""
+        """By level, the project and the space that the rule is limited to."""
         both = ((self.level, self.target_id), self.also)
         return {level: target_id for level, target_id in both if level in (Level.PROJECT, Level.SPACE)}
 
     def due_of(self, row: Memory) -> datetime | None:
-        """When this rule takes the memory as it is; None where it is not for it, or takes by count."""
+        """When this rule is due for the memory; None if it does not cover the memory, or works by count."""
         if self.name == COUNTED:
             return None
         kind = self.kind
@@ -167,7 +174,7 @@ class Rule:
         return None if start is None else start + self.lasts
 
     def where(self) -> str:
-        """SQL: which memories are due until then.  Parameters: tenant, project, space, count, until."""
+        """SQL: the memories due by ``until``.  Parameters: tenant, project, space, count, until."""
         conditions = ["memory.tenant_id = %(tenant)s"]
         if self.name == COUNTED:
             conditions.append(_BEYOND)
@@ -191,21 +198,20 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Until when memories are kept, by the rules of some policies."""
+    """How long memories are kept under the rules of some policies."""
 
     rules: Sequence[Rule]
 
     def until(self, row: Memory) -> datetime | None:
-        """When the memory takes its next step by itself: out of recall, from there to deleted, from there to gone.
+        """When the next automatic step of the memory is due: to archived, from there to deleted, from there to purged.
 
-        None where it stays: nothing limits it, or a legal hold keeps it.  What goes by the number of newer values is
-        not foreseen.
+        None if no rule limits it or a legal hold applies.  Steps by the number of newer values cannot be predicted.
         """
         step = self.next_step(row)
         return None if step is None else step[0]
 
     def next_step(self, row: Memory) -> tuple[datetime, Rule] | None:
-        """As ``until``, with the rule that says so; of several that say the same, the first."""
+        """As ``until``, with the rule that is due; of several due at the same time, the first."""
         if row.legal_hold:
             return None
         due = [(at, rule) for rule in self.rules if (at := rule.due_of(row)) is not None]
@@ -219,23 +225,23 @@ def _covers(level: str, target_id: int, row: Memory) -> bool:
 
 
 def lifetimes_of(scope: Scope, space_ids: Iterable[int]) -> Lifetimes:
-    """Of the memories of these spaces.  Inside the tenant's transaction."""
+    """The lifetimes of the memories of these spaces.  Inside the tenant's transaction."""
     return Lifetimes(list(rules_of(policies_for(scope, space_ids))))
 
 
 def rules_of(policies: Sequence[Policy]) -> Iterator[Rule]:
-    """In the order in which they are done."""
+    """The rules of these policies, in the order in which they are applied."""
     yield Rule(name="ttl", level=PLATFORM)
     yield from _active_days(policies)
     for name in ("archive_days", "event_max_age_seconds", "superseded_max_age_seconds", COUNTED):
         yield from _said(policies, name)
     yield Rule(name="grace", level=PLATFORM)
-    # What the deployment says of the grace is in each deleted memory already.
+    # Each deleted memory already stores the deployment's grace period.
     yield from (rule for rule in _said(policies, "grace_days") if rule.level != DEFAULT)
 
 
 def archive_days(policies: Sequence[Policy]) -> int:
-    """What holds for a memory of no project or space that says anything."""
+    """Days in the archive for a memory whose project and space set no rule."""
     said = (one.rules.get("archive_days") for one in policies if one.level in (Level.TENANT, DEFAULT))
     return min((days for days in said if days is not None), default=0)
 
@@ -247,7 +253,7 @@ def _said(policies: Sequence[Policy], name: str) -> Iterator[Rule]:
 
 
 def _active_days(policies: Sequence[Policy]) -> Iterator[Rule]:
-    """Each level's days, counted from the last use, and from when it was stored wherever a level says so."""
+    """Each level's ``active_days``, counted from the last use, or from storing wherever a level says so."""
     stored = [(one.level, one.target_id) for one in policies if one.rules.get("active_from") == AgeFrom.STORED]
     for rule in _said(policies, "active_days"):
         mine = (rule.level, rule.target_id)

@@ -1,8 +1,7 @@
-"""What summaries were made from.  A summary says what its sources say, and may be read for as long as they all may.
+"""The sources that summaries were made from.  A summary may be read only while all of its sources may.
 
-Nothing is stored about that: like a time that is over, it is looked at on every read.  So a source that is
-forgotten, replaced or past its time takes its summaries out of every answer in the same instant, whatever the way it
-went, before any job rebuilds them without it.
+Staleness is not stored: like expiry, it is checked on every read.  When a source is deleted, superseded or expires, its
+summaries therefore leave every response at once, before any job rebuilds them without it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.memories.models import SummarySource
 from apps.projects.scope import Scope
 
-# Whether ``memory`` is no summary, or one whose sources are all live.  Parameters: now.
+# True if ``memory`` is not a summary, or all of its sources are live.  Parameters: now.
 NOT_STALE: Final = """(not memory.is_summary or not exists (
     select from memories_summarysource link where link.tenant_id = memory.tenant_id and link.summary_id = memory.id
       and not exists (
@@ -24,7 +23,7 @@ NOT_STALE: Final = """(not memory.is_summary or not exists (
 
 
 def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int]]:
-    """Of those of these memories that are summaries, the ids of their sources.  Inside the tenant's transaction."""
+    """The source ids of those of these memories that are summaries.  Inside the tenant's transaction."""
     found: dict[int, list[int]] = {}
     if not memory_ids:
         return found
@@ -40,15 +39,15 @@ def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int
 
 
 def summaries_of(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
-    """The summaries that any of these memories is a source of.  Inside the tenant's transaction."""
+    """The ids of the summaries made from any of these memories.  Inside the tenant's transaction."""
     rows = SummarySource.objects.within(scope).filter(source_id__in=list(memory_ids))
     return sorted(set(rows.values_list("summary_id", flat=True)))
 
 
 def stale_summaries(scope: Scope, *, limit: int) -> list[int]:
-    """Active summaries that a source left; they are in no answer.  Inside the tenant's transaction.
+    """Active summaries that have lost a source; no response contains them.  Inside the tenant's transaction.
 
-    A source's own time that is over counts once the sweep ran: the summary's is over with the first of them.
+    An expired source counts only once the sweep has run: the summary itself expires with the first of its sources.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -64,7 +63,7 @@ def stale_summaries(scope: Scope, *, limit: int) -> list[int]:
 
 
 def write_sources(scope: Scope, space_id: int, summary_id: int, source_ids: Sequence[int]) -> None:
-    """Say what a summary was made from, in place of what was said before.  Inside the caller's transaction."""
+    """Store what a summary was made from, replacing its former sources.  Inside the caller's transaction."""
     SummarySource.objects.within(scope).filter(summary_id=summary_id).exclude(source_id__in=list(source_ids)).delete()
     with connection.cursor() as cursor:
         cursor.execute(

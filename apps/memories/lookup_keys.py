@@ -1,7 +1,7 @@
-"""Keyed hashes by which a memory is found again, under the identity key of its space: made here, and only here.
+"""Keyed hashes for finding memories, under the identity key of their space.  Made only in this module.
 
-They stay the same while data keys rotate.  When the identity key itself is replaced they are recomputed from what is
-sealed beside them.
+They do not change when data keys rotate.  When the identity key is replaced, they are recomputed from the ciphertexts
+beside them.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from text.terms import normalised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupValues:
-    """What a memory's handles stand for, beyond its text and key.  Sealed with it.
+    """The values behind a memory's keyed hashes, beyond its text and key.  Encrypted with the memory.
 
-    voice: who said it, as the text's digest has it.  actor: the name that recall asks for.  value: what its slot
-    holds; None for a memory without one.  once: set where the public id is for this statement alone.
+    voice: the speaker, as in the digest of the text.  actor: the speaker's name that recall filters by.  value: the
+    value in its slot; None without a slot.  once: set if the public id is for this statement alone.
     """
 
     voice: str = ""
@@ -30,17 +30,17 @@ class LookupValues:
 
 
 def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:
-    """The digest of a text as said by its speaker."""
+    """The keyed digest of a text as stated by its speaker."""
     return cipher.identity_mac("text", voice, normalised(text.reveal()))
 
 
 def slot_mac(cipher: SpaceCipher, type_: str, key: str, *, project_id: int | None) -> bytes:
-    """As ``slot_in_group``, of a type that is built in."""
+    """As ``slot_in_group``, for a built-in type."""
     return slot_in_group(cipher, TYPES[type_].group or "", key, project_id=project_id)
 
 
 def slot_in_group(cipher: SpaceCipher, group: str, key: str, *, project_id: int | None) -> bytes:
-    """Which older row a new one replaces: a slot belongs to a group of types and to a project, where there is one."""
+    """The slot in which a new memory replaces an older one: of a group of types, a key and a project, if any."""
     return cipher.identity_mac("slot", group, str(project_id or ""), key)
 
 
@@ -51,7 +51,7 @@ def value_mac(cipher: SpaceCipher, value: str) -> bytes:
 def public_id(
     cipher: SpaceCipher, type_: str, key: str | None, text: Plaintext, handles: LookupValues, *, project_id: int | None
 ) -> str:
-    """Keyed, so that an id seen in a log confirms no guess."""
+    """The public id of a memory.  It is keyed, so that an id seen in a log confirms no guess of the content."""
     content = handles.value or normalised(text.reveal())
     canonical = orjson.dumps([content, str(project_id or ""), handles.once]).decode()
     return cipher.public_id(type_, key or "", canonical)

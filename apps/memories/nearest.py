@@ -1,8 +1,8 @@
-"""The nearest vectors of one space, found by sign bits and measured on what is sealed (docs/adr/0010).
+"""Search for the nearest vectors of one space: candidates by sign bits, then true cosines (docs/adr/0010).
 
-The database compares bits of keyed rotations and ranks nothing finely: those that agree most are opened and ordered by
-their true cosines, and then as many more as may still be among the nearest.  Exact scans of a covering index: no
-approximate index to build.
+The database compares bits of keyed rotations, which rank only roughly.  The candidates that agree most are decrypted
+and ordered by their true cosines, and then as many more as may still be among the nearest.  Exact scans of a covering
+index: there is no approximate index to build.
 """
 
 import math
@@ -22,27 +22,26 @@ from apps.memories.models.search import EMBEDDING
 from apps.memories.sealing import as_vectors
 from apps.projects.scope import Scope, SpaceRef
 
-_SPARE: Final = 64  # how many more are opened at first than are wanted
-# How many are known by their signs for each of the square root of how many there are: what is opened is among them,
-# but for questions to which everything is about equally far.
+_SPARE: Final = 64  # candidates decrypted at first beyond the limit
+# Candidates fetched by signs, times the square root of the number of vectors.  All decrypted ones are among them,
+# except for queries from which everything is about equally far.
 _ROOTS: Final = 8
-_MOST: Final = 4_000  # opened for one question: a twentieth of a second, and then it is good enough
-_MOST_ROOTS: Final = (
-    12  # but of a space above 110,000 so many for each of the root: of a million, an eighth of a second
-)
-_DEVIATIONS: Final = 2.5  # a nearest one differs in more signs than is looked at once in 160 times
-_CERTAIN: Final = 4.0  # and in so many once in 30,000
+_MOST: Final = 4_000  # decrypted for one query, in a twentieth of a second: good enough
+# Above 110,000 vectors, so many times the square root instead: of a million, in an eighth of a second.
+_MOST_ROOTS: Final = 12
+_DEVIATIONS: Final = 2.5  # one nearest vector in 160 differs in more signs
+_CERTAIN: Final = 4.0  # one in 30,000 differs in more signs
 
 _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at > %s)"
 
 
 def signs(vector: NDArray[np.float32], cipher: SpaceCipher) -> str:
-    """One bit for each dimension of the vector, unit length, under the cipher's rotation, as SQL takes a bit string."""
+    """One bit per dimension of a unit-length vector under the cipher's rotation, as an SQL bit string."""
     return sign_bits(vector[None], cipher)[0]
 
 
 def sign_bits(vectors: NDArray[np.float32], cipher: SpaceCipher) -> list[str]:
-    """As ``signs``, of each row of ``vectors``: shape (n, dimensions)."""
+    """As ``signs``, for each row of ``vectors``: shape (n, dimensions)."""
     above = np.where(cipher.protect_vectors(vectors) > 0, np.uint8(ord("1")), np.uint8(ord("0")))
     return [row.tobytes().decode() for row in above]
 
@@ -64,14 +63,16 @@ def nearest(
     least: float = -1.0,
     opened: dict[int, NDArray[np.float32]] | None = None,
 ) -> list[tuple[int, float]]:
-    """(memory id, cosine), best first.  vector: as the embedder made it, unit length.
+    """(memory id, cosine), best first.  Vectors that fail decryption are noted and left out.
 
-    where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
-    the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
-    sure: so many of the best are the nearest there are (docs/adr/0010), of about ``among`` that the space holds.
-    least: a cosine; what is certainly farther, by its signs, is not opened.
-    opened: takes every embedding that was opened on the way, by memory id, for callers that measure them again.
-    Vectors that fail their seal are noted and left out.
+    Args:
+        vector: as the embedder returned it, unit length.
+        where, values: SQL conditions on ``memory``, applied before the limit.
+        embedder: only vectors of this model; others are not comparable.
+        replaced: also memories that are no longer live; ``where`` selects which.
+        sure: the best ``sure`` results are the true nearest (docs/adr/0010), of about ``among`` memories in the space.
+        least: a cosine; vectors certainly farther, by their signs, are not decrypted.
+        opened: receives every embedding decrypted on the way, by memory id, for callers that measure them again.
     """
     by_signs = partial(_by_signs, scope, space, vector, cipher, now, embedder, where, values, replaced=replaced)
     vectors = {} if opened is None else opened
@@ -96,7 +97,7 @@ def nearest(
 def open_embeddings(
     scope: Scope, space: SpaceRef, ids: Sequence[int], cipher: SpaceCipher, *, embedder: str | None, now: datetime
 ) -> dict[int, NDArray[np.float32]]:
-    """The embeddings of these memories by id.  One that fails its seal is noted and left out.
+    """The embeddings of these memories, by id.  Those that fail decryption are noted and left out.
 
     Inside the tenant's transaction.
     """
@@ -128,7 +129,7 @@ def _maybe_nearer(
     bits: int,
     by_signs: Callable[[int], Sequence[tuple[int, int]]],
 ) -> list[int]:
-    """Those beyond the first ``seen``, up to ``most``, whose cosines may be above ``worst`` by their signs.
+    """Candidates after the first ``seen``, up to ``most``, whose cosine may be above ``worst`` by their signs.
 
     known: (id, differing signs), the fewest first.
     """
@@ -139,10 +140,10 @@ def _maybe_nearer(
 
 
 def _differing(cosine: float, bits: int, *, deviations: float) -> float:
-    """In how many signs vectors of this cosine may differ.
+    """The number of signs in which vectors of this cosine may differ.
 
-    Of vectors an angle apart each sign of a random rotation differs with the probability angle / pi (Charikar 2002), so
-    that their number is about binomial.
+    Under a random rotation, each sign of two vectors differs with the probability angle / pi (Charikar 2002), so the
+    number of differing signs is about binomial.
     """
     share = math.acos(max(-1.0, min(1.0, cosine))) / math.pi
     return bits * share + deviations * math.sqrt(bits * share * (1 - share))
@@ -161,7 +162,7 @@ def _by_signs(
     *,
     replaced: bool,
 ) -> list[tuple[int, int]]:
-    """(memory id, differing signs), the fewest first, over all key versions: their distances compare."""
+    """(memory id, differing signs), the fewest first, over all key versions: the distances are comparable."""
     conditions = _THERE if replaced else f"{_THERE} and live"
     parameters: list[Any] = [scope.tenant_id, space.id, now]
     if embedder is not None:
@@ -170,12 +171,12 @@ def _by_signs(
         conditions = f"{conditions} and (project_id is null or project_id = %s)"
         parameters = [*parameters, scope.project_id]
     if where:
-        # A filter on the memory itself: it holds before the limit, and reads only this space's rows.
+        # A filter on the memory: applied before the limit, and reads only this space's rows.
         memory = "select 1 from memories_memory memory where memory.tenant_id = vector.tenant_id"
         memory = f"{memory} and memory.retention_status = 'active'" if replaced else memory
         conditions += f" and exists ({memory} and memory.id = vector.memory_id {where})"
         parameters = [*parameters, *values]
-    # One scan for each version that rows may be under, since each has a rotation of its own.
+    # One scan per key version, because each version has a rotation of its own.
     scans: list[str] = []
     every: list[Any] = []
     for one in cipher.live():

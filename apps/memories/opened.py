@@ -1,4 +1,4 @@
-"""A memory opened for its owner: plain values, ready to be shown, tied to no database row."""
+"""A memory decrypted for its owner: plain values for display, independent of any database row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from apps.memories.ended_parts import MemoryPart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedMemory:
-    """One opened memory.  Lives in a hit or a response and nowhere else.
+    """One decrypted memory.  It exists only in a hit or a response.
 
-    text: what holds of it.  said: all that was said, and ended: which parts of that hold no longer.  outdated_by: a
-    later memory that may have made it untrue.
+    text: what still holds.  said: the original text.  ended: the parts of it that no longer hold.  outdated_by: a later
+    memory that may have made it untrue.
 
-    kept_until: when it takes its next step by itself, as ``Lifetimes.until`` has it; None for good, or for as long as a
-    legal hold lasts, which is_held says.
+    kept_until: when its next automatic step is due, see ``Lifetimes.until``; None if it is kept for good or under a
+    legal hold (is_held).
     """
 
     id: int
@@ -61,5 +61,5 @@ class OpenedMemory:
 
     @property
     def ended_words(self) -> list[tuple[MemoryPart, Plaintext]]:
-        """Each part that holds no longer, with its words."""
+        """Each part that no longer holds, with its words."""
         return [(part, Plaintext(self.said.reveal()[part.start : part.end])) for part in self.ended]

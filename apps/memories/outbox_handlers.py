@@ -1,4 +1,4 @@
-"""Work on memories that is done after the request: vectors, and rows in quarantine that may open again."""
+"""Outbox handlers of memories: embedding, and retries of quarantined rows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from apps.memories.quarantine_retry import release
 from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
-REFRESHED: Final = 5_000  # memories asked for in one transaction
+REFRESHED: Final = 5_000  # memories requested in one transaction
 
 
 def embed(scope: Scope, memory_ids: Sequence[int], now: datetime) -> None:
@@ -20,7 +20,7 @@ def embed(scope: Scope, memory_ids: Sequence[int], now: datetime) -> None:
 
 
 def refresh(scope: Scope, space_id: int, after_id: int, now: datetime) -> int | None:
-    """Request new vectors for some of the space's memories behind this one; the last of them."""
+    """Request new vectors for the space's next memories after ``after_id``; returns the last id, None at the end."""
     with tenant_transaction(scope):
         live = Memory.objects.within_tenant(scope).live(now).filter(space_id=space_id, pk__gt=after_id)
         ids = list(live.order_by("pk").values_list("pk", flat=True)[:REFRESHED])

@@ -1,7 +1,7 @@
-"""Rules of phrases that assign a memory to one of the tenant's own types.  Pure.
+"""Phrase rules that assign a memory to one of the tenant's own types.  Pure functions.
 
-A phrase is words in a row, in any case.  A word may end in ``*``, which stands for any ending, and ``#`` stands for a
-number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase can take long to look for.
+A phrase is a sequence of words, in any case.  A word may end in ``*``, which stands for any ending, and ``#`` stands
+for a number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase is slow to match.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,10 @@ class BadTypeRule(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhraseRule:
-    """A memory of one of ``sources`` is of ``type`` if it says one of ``words``, none of ``unless``, and has a key
-    that begins with ``key_prefix``; of words and prefix, whichever is given must hold.
+    """A memory of one of ``sources`` gets ``type`` if its text and key match.
+
+    The text has one of ``words`` and none of ``unless``; the key begins with ``key_prefix``.  Empty conditions always
+    hold.
     """
 
     name: str
@@ -37,7 +39,7 @@ class PhraseRule:
     key_prefix: str = ""
 
     def fits(self, type_: str, key: str | None, text: str) -> bool:
-        """text: as it was said."""
+        """Whether the rule matches.  text: in its original wording."""
         if type_ not in self.sources or not (key or "").startswith(self.key_prefix):
             return False
         folded = text.casefold().replace("’", "'")
@@ -46,7 +48,7 @@ class PhraseRule:
         return not (self.unless and _compiled(tuple(self.unless)).search(folded))
 
     def check(self) -> None:
-        """Raises BadTypeRule."""
+        """Raises BadTypeRule if the rule is empty or exceeds the limits."""
         phrases = (*self.words, *self.unless)
         is_long = any(len(phrase) > LONGEST_PHRASE for phrase in (*phrases, self.key_prefix))
         is_empty = any(not patterns.search(r"[\w#]", phrase) for phrase in phrases)

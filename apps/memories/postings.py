@@ -1,4 +1,4 @@
-"""The blinded word index: keyed tokens of each memory, and BM25 over them, by an index alone."""
+"""The blinded word index: keyed tokens of each memory, and BM25 over them, from an index alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from text.terms import indexed, rounded_length
 class Posting:
     memory_id: int
     space_id: int
-    counts: Mapping[int, int]  # token -> how often, capped
+    counts: Mapping[int, int]  # token -> frequency, capped
     length: int  # in terms, rounded
 
 
 def posting_of(memory: Memory, text_terms: Sequence[str], cipher: SpaceCipher) -> Posting:
-    """What the index keeps of a text; nothing where the space is sealed."""
+    """The index entry of a text, without tokens if the space is sealed."""
     counts = indexed(text_terms) if cipher.is_searchable else {}
     tokens = dict(zip(cipher.term_tokens(counts), counts.values(), strict=True))
     return Posting(memory_id=memory.pk, space_id=memory.space_id, counts=tokens, length=rounded_length(len(text_terms)))
@@ -55,7 +55,7 @@ def write(scope: Scope, postings: Sequence[Posting]) -> None:
 
 
 def remove(scope: Scope, memory_ids: Sequence[int]) -> None:
-    """Take these memories out of the index.  Inside the caller's transaction."""
+    """Remove these memories from the index.  Inside the caller's transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "delete from memories_posting where tenant_id = %s and memory_id = any(%s)",
@@ -65,9 +65,9 @@ def remove(scope: Scope, memory_ids: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTerms:
-    """The distinct terms of a question, as tokens under each live key version: all terms in order, then all again.
+    """The distinct terms of a query, as tokens under each live key version: all terms in order, then all again.
 
-    A memory is indexed under one version, so the same term under two is counted as one.
+    A memory is indexed under one version, so the counts of one term under two versions are added.
     """
 
     tokens: Sequence[int]
@@ -79,7 +79,7 @@ class AskedTerms:
 
 
 def frequencies(scope: Scope, space: SpaceRef, asked: AskedTerms) -> list[int]:
-    """How many memories of the space hold each term, in the question's order."""
+    """How many memories of the space contain each term, in the order of the query."""
     if not asked.terms:
         return []
     with prepared_cursor() as cursor:
@@ -107,8 +107,8 @@ def best(
 ) -> list[tuple[int, float]]:
     """(memory id, score), best first, by BM25 with capped counts and rounded lengths.
 
-    frequencies: of each term, as ``frequencies`` counts them.  where, values: further conditions on ``memory`` as SQL;
-    they hold before the limit, so that a rare kind of memory is not crowded out by a frequent one.
+    frequencies: of each term, as ``frequencies`` counts them.  where, values: further SQL conditions on ``memory``,
+    applied before the limit, so that frequent kinds of memory do not crowd out a rare one.
     """
     k1, b = bm25_parameters(average_length)
     weights = [idf(frequency, documents) * (k1 + 1) for frequency in frequencies]

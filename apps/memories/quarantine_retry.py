@@ -1,4 +1,4 @@
-"""Releasing rows in quarantine that open again, as one does that was put back from a backup."""
+"""Releases quarantined rows that decrypt again, for example after a restore from a backup."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from apps.projects.scope import Scope, SpaceRef
 
 
 def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
-    """Look again at these rows of the quarantine, and release each that opens or is gone; how many.
+    """Retry these quarantined rows and release each that decrypts or no longer exists; returns how many.
 
     Inside the caller's tenant transaction.
     """

@@ -1,4 +1,4 @@
-"""Notifies listeners that questions were asked and answered.  Who asks need not know who listens."""
+"""Notifies listeners of answered queries, so that recall need not know its listeners."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from apps.projects.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """One question, and which memories answered it.  scope: of who asked."""
+    """One query and the memories that answered it.  scope: of the caller."""
 
     query_id: uuid.UUID
     scope: Scope
@@ -23,11 +23,11 @@ _listeners: Final[list[Listener]] = []
 
 
 def subscribe(listener: Listener) -> None:
-    """For an app that passes it on: once, when it is ready."""
+    """Register a listener.  Called by its app, once, when it is ready."""
     _listeners.append(listener)
 
 
 def publish(scope: Scope, reads: Sequence[Read], *, now: datetime) -> None:
-    """Of one tenant, some together, after they were answered."""
+    """Notify the listeners of some answered queries of one tenant."""
     for listener in _listeners:
         listener(scope, reads, now)

@@ -1,8 +1,8 @@
-"""Re-sealing rows: under the active data key while keys rotate, and under a new identity key after a compromise.
+"""Re-encryption of rows: under the active data key during a rotation, under a new identity key after a compromise.
 
-Rows are taken a batch at a time, by as many workers as there are, each in a short transaction of its caller's: locked,
-opened under the version they are under, and written whole under the active one, tokens and vector with them.  What
-remains to be done is a count of rows, so a worker may be killed at any point.
+Any number of workers take rows in batches, each in a short transaction of its caller: rows are locked, decrypted under
+their version, and rewritten whole under the active one, with their tokens and vector.  The remaining work is a count of
+rows, so a worker may be killed at any point.
 """
 
 from collections.abc import Sequence
@@ -48,14 +48,14 @@ from text.terms import terms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resealed:
-    """done: rows now under the active version.  quarantined: rows that did not open and were put aside."""
+    """done: rows now under the active version.  quarantined: rows that failed decryption."""
 
     done: int = 0
     quarantined: int = 0
 
 
 def reseal_batch(scope: Scope, *, limit: int, now: datetime) -> Resealed:
-    """Seal up to ``limit`` rows of one table under the active key; nothing when no row is left that is not locked.
+    """Re-encrypt up to ``limit`` rows of one table under the active key; none if no unlocked row is left.
 
     Inside the caller's tenant transaction, which holds off the next rotation until it ends.
     """
@@ -71,7 +71,7 @@ def reseal_batch(scope: Scope, *, limit: int, now: datetime) -> Resealed:
 
 
 def behind(scope: Scope) -> dict[int, int]:
-    """Key version to how many rows are under it, all versions, without rows in quarantine.
+    """The number of rows under each key version, for all versions, without quarantined rows.
 
     Inside the tenant's transaction.
     """
@@ -89,7 +89,7 @@ def behind(scope: Scope) -> dict[int, int]:
 
 
 def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> int:
-    """Look end users up by the new identity key from now on; how many there were.
+    """Look up end users by the new identity key from now on; returns how many rows were rekeyed.
 
     Inside the caller's tenant transaction: writers wait until it ends, and then use the new key.
     """
@@ -104,9 +104,9 @@ def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> in
 
 
 def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
-    """Recompute every handle of the space under the tenant's identity key; how many rows.
+    """Recompute the space's keyed hashes under the tenant's identity key; returns how many rows.
 
-    Inside the caller's tenant transaction.  The space is locked: who adds to it waits, and starts over.
+    Inside the caller's tenant transaction.  The space is locked: an add to it waits, and starts over.
     """
     row = Space.objects.within(scope).select_for_update().get(pk=space.id)
     before = open_space(scope.tenant, row.ref, writing=True)
@@ -123,7 +123,7 @@ _NOT_PUT_ASIDE: Final = (
 
 
 def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int]:
-    """Lock rows that are behind and not locked by others."""
+    """Lock rows under older versions that no one else has locked; returns their ids."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"select id from {table.table} t where tenant_id = %s and key_version < %s "  # noqa: S608  (ours)
@@ -213,7 +213,7 @@ def _reseal_vectors(
         sealed.append([pk, cipher.key_version, cipher.seal(EMBEDDING, memory_id, raw), _signs(raw, cipher)])
     write_columns("memories_memoryvector", _VECTOR_TYPES, sealed, scope)
     if lost := [one.record_id for one in broken]:
-        # Nothing is lost with it: its text opens, and is embedded again.
+        # No data is lost: the text was decrypted, and is embedded again.
         MemoryVector.objects.within(scope).filter(memory_id__in=lost).delete()
         enqueue(scope, "embed", lost, now=now)
     return broken
@@ -255,7 +255,7 @@ class EndUsers(SealedColumns):
         def handles(person: EndUser) -> list[bytes]:
             external_id = before.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
             person.external_mac = after.identity_mac("end_user", external_id)
-            person.bind()  # to what the seal says, not the row
+            person.bind()  # to the decrypted value, not the row's column
             return [person.external_mac, person.row_mac]
 
         types = {"external_mac": "bytea", "row_mac": "bytea"}
@@ -269,7 +269,7 @@ class EndUsers(SealedColumns):
             raise DecryptError("row_mac")
 
 
-# --- what is sealed once and never changes ----------------------------------------------------------------------------
+# --- ciphertexts that never change ------------------------------------------------------------------------------------
 
 
 class Transitions(SealedColumns):

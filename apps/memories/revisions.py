@@ -1,4 +1,4 @@
-"""What happened to a memory: noted as it happens, old and new values sealed, and read back in order."""
+"""The history of memories: written with each change, with encrypted old and new values, and read in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ from apps.projects.scope import SYSTEM, Scope
 TRACKED: Final = (
     "tags", "importance", "metadata", "source", "event_type", "summary", "retention_status", "superseded_by"
 )  # fmt: skip
-# Rows say what happened in the domain's words; callers hear it in the wire's.
+# Names of events in the API, where they differ from those in the rows.
 EVENTS: Final = {"revived": "restored", "retyped": "updated", "ended": "updated"}
-TYPE, TEXT = "extracted_type", "text"  # no caller may set them: a change of types does, and what ends a part
+TYPE, TEXT = "extracted_type", "text"  # set by changes of types and by ended parts, never by a caller
 
 Diff = Mapping[str, Mapping[str, Any]]  # field: {"old": …, "new": …}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """One thing that happened to one memory.  diff: empty where the event says it all."""
+    """One change of one memory.  diff: empty if the event says everything."""
 
     memory_id: int
     event: str
@@ -40,7 +40,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """number: 0 for the creation.  actor: None for work that no one asked for."""
+    """number: 0 for the creation.  actor: None for the system's own work."""
 
     number: int
     event: str
@@ -52,7 +52,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """total: of all revisions, the creation among them."""
+    """total: the number of all revisions, including the creation."""
 
     memory_id: int
     total: int
@@ -60,7 +60,7 @@ class History:
 
 
 def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: SpaceCipher, *, now: datetime) -> None:
-    """Note these changes, in order.  Inside the transaction that makes them, which has numbered the space's change."""
+    """Store these changes, in order.  In the transaction that makes them and has set the space's change number."""
     ids = reserve_ids(len(changes), sequence="memories_memorytransition_id_seq")
     MemoryTransition.objects.bulk_create(
         scope,
@@ -84,7 +84,7 @@ def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: Sp
 
 
 def get_history(scope: Scope, memory_id: int, *, limit: int, offset: int, now: datetime) -> History:
-    """A page of what happened to a memory, oldest first.  Raises MemoryNotFound, as reading the memory does."""
+    """A page of the memory's history, oldest first.  Raises MemoryNotFound, as reading the memory does."""
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound
     with tenant_transaction(scope, snapshot=True):
@@ -130,7 +130,7 @@ def _diff(
     *,
     now: datetime,
 ) -> Diff:
-    """What a change changed: as it was sealed, or as the event by itself says.  Empty where the seal is broken."""
+    """The changed fields, decrypted or implied by the event.  Empty if decryption fails."""
     if row.diff_ct is None:
         return _implied(row, replaced)
     try:
@@ -142,7 +142,7 @@ def _diff(
 
 
 def _implied(row: MemoryTransition, replaced: Iterable[tuple[int, int | None]]) -> Diff:
-    """The change of an event that needs no values of its own: they are states and ids."""
+    """The diff of an event that stores no values: states and ids follow from the event."""
     if row.event == "superseded":
         return _states("active", "archived") | {"superseded_by": {"old": None, "new": row.other_id}}
     if row.event == "revived":

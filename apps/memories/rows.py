@@ -1,4 +1,4 @@
-"""Memories by their ids, as ``open_memory`` wants them: every recall and every read by id uses this.
+"""Fetches memories by id in the form that ``open_memory`` needs: every recall and every read by id uses this.
 
 Inside the tenant's transaction.
 """
@@ -27,12 +27,12 @@ select {_MEMORY.sql}, vector.id, vector.memory_id, vector.embedder
 
 
 def existing_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Memory]:
-    """Those of these that can be read by their id, as ``MemoryQuerySet.existing`` says; in no order."""
+    """Those of these memories that can be read by id, as in ``MemoryQuerySet.existing``; in no order."""
     return _fetch(scope, ids, "memory.retention_status in ('active', 'archived')", [], now=now)
 
 
 def recallable_rows(scope: Scope, ids: Sequence[int], moment: AsOf | None, *, now: datetime) -> list[Memory]:
-    """Those of these that recall may return, of the present or of the moment asked about; in no order."""
+    """Those of these memories that recall may return, now or as of the moment; in no order."""
     truth, values = true_sql("memory", moment, now=now)
     return _fetch(scope, ids, f"memory.retention_status = 'active' and {truth}", values, now=now)
 
@@ -41,7 +41,7 @@ def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *
     spaces, project = [space.id for space in scope.spaces], scope.project_id
     with prepared_cursor() as cursor:
         cursor.execute(
-            f"{_ROWS} and {also}",  # fixed texts of ours
+            f"{_ROWS} and {also}",  # our own constants
             [list(ids), scope.tenant_id, spaces, scope.environment.value, project, project, now, now, *values],
         )
         return [_row(found) for found in cursor.fetchall()]

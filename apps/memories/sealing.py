@@ -1,4 +1,4 @@
-"""Between a row and what it says: sealing the fields of a memory, and opening them for their owner."""
+"""Encrypts the fields of a memory, and decrypts them for their owner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +25,7 @@ Blob = bytes | memoryview
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readable:
-    """What a memory says, before it is sealed."""
+    """The content of a memory before encryption."""
 
     text: Plaintext
     key: str | None = None
@@ -35,7 +35,7 @@ class Readable:
 
 
 def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
-    """Fill the row's sealed columns and its tokens.  The row must have its id: it is bound into every seal."""
+    """Fill the row's encrypted columns and its tokens.  The row must have its id: every ciphertext is bound to it."""
     row.key_version = cipher.key_version
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
@@ -52,10 +52,9 @@ def seal_changed(
     metadata: Mapping[str, Any] | None = None,
     parts: bytes | None = None,
 ) -> None:
-    """Give the row other tags, metadata or parts, under its next revision: what they were before opens here no more.
+    """Encrypt new tags, metadata or parts under the row's next revision; older ciphertexts no longer decrypt here.
 
-    What is not given stays as it is.  The rest of the row stays under the key version that it is under; turning it is
-    the rotation's work.
+    Values of None stay.  The other columns keep their key version: changing it is the work of a rotation.
     """
     tags = open_tags(row, cipher) if tags is None else tags
     metadata = open_metadata(row, cipher) if metadata is None else metadata
@@ -77,7 +76,7 @@ def _seal_what_changes(
 
 
 def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
-    """Fill the row's tokens, by which the database filters; none where the space is sealed."""
+    """Fill the row's tokens, by which the database filters; none if the space is sealed."""
     session, actor = readable.handles.session, readable.handles.actor
     row.tag_tokens = _tag_tokens(readable.tags, cipher)
     row.session_token = cipher.session_token(session) if session and cipher.is_searchable else None
@@ -93,12 +92,12 @@ def open_handles(row: Memory, cipher: SpaceCipher) -> LookupValues:
 
 
 def seal_embedding(memory_id: int, vector: NDArray[np.float32], cipher: SpaceCipher) -> bytes:
-    """vector: as the embedder made it, not rotated.  Kept at half precision."""
+    """Encrypt an embedding at half precision.  vector: as the embedder returned it, not rotated."""
     return cipher.seal(EMBEDDING, memory_id, vector.astype("<f2").tobytes())
 
 
 def as_sealed(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What ``open_embedding`` will give: whatever is made of it now can be made again."""
+    """The vector as ``open_embedding`` will return it, so that values computed from it can be recomputed."""
     return vector.astype("<f2").astype(np.float32)
 
 
@@ -107,7 +106,7 @@ def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[
 
 
 def as_vectors(embeddings: Sequence[bytes]) -> NDArray[np.float32]:
-    """As they were sealed, opened: at least one, all of one length.  Shape (n, dimensions)."""
+    """The decrypted embeddings as one array of shape (n, dimensions).  At least one, all of one length."""
     return np.frombuffer(b"".join(embeddings), dtype="<f2").astype(np.float32).reshape(len(embeddings), -1)
 
 
@@ -116,12 +115,12 @@ def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
 
 
 def open_parts(row: Memory, cipher: SpaceCipher) -> list[MemoryPart]:
-    """Those that hold no longer, in order; none of a memory that holds as a whole, or not at all."""
+    """The parts that no longer hold, in order; none if the memory holds as a whole, or not at all."""
     return _opened_parts(cipher, row.pk, row.revision, row.parts_ct)
 
 
 def open_said(row: Memory, cipher: SpaceCipher) -> Plaintext:
-    """The text as it was said, whatever of it holds."""
+    """The original text, including parts that no longer hold."""
     return _opened_said(cipher, row.pk, row.text_ct, row.said_ct)
 
 
@@ -134,7 +133,10 @@ def open_text_then(
     parts: Blob | None,
     moment: AsOf | None,
 ) -> Plaintext:
-    """Of a row's sealed columns the text as it held at the moment, as was known then; of the present without one."""
+    """Decrypt, from a row's encrypted columns, the text as it held at the moment, as known then.
+
+    moment: None for the present.
+    """
     if moment is None or said is None:
         return cipher.open(TEXT, memory_id, bytes(text))
     ended = ended_then(_opened_parts(cipher, memory_id, revision, parts), moment.at, moment.known_at)
@@ -161,9 +163,9 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
 def open_memory(
     row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: AsOf | None = None
 ) -> OpenedMemory:
-    """The row, fetched ``to_open``, as its owner may read it.  lifetimes: of its space.  moment: that is asked about.
+    """Decrypt the row, fetched with ``to_open``, for its owner.  lifetimes: of its space.  moment: to read it as of.
 
-    Raises DecryptError when any part fails its seal.
+    Raises DecryptError if any part fails decryption.
     """
     vector = getattr(row, "vector", None)
     ended, said = open_parts(row, cipher), open_said(row, cipher)

@@ -1,4 +1,4 @@
-"""Reading memories: the one door for each question."""
+"""Reads memories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class MemoryNotFound(NotFound):
 
 
 def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
-    """The memory with this id, if it is this scope's to read.  Raises MemoryNotFound for absent and foreign alike."""
+    """The memory with this id, if the scope may read it.  Raises MemoryNotFound for absent and foreign alike."""
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound
     with tenant_transaction(scope):
@@ -40,7 +40,7 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
 
 
 def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[OpenedMemory]:
-    """These memories, each once and in the order given.  Raises MemoryNotFound when one is not this scope's to read."""
+    """These memories, each once, in the order given.  Raises MemoryNotFound if the scope may not read one of them."""
     wanted = list(dict.fromkeys(memory_ids))
     if not scope.spaces or not all(0 < memory_id < 2**63 for memory_id in wanted):
         raise MemoryNotFound
@@ -62,7 +62,7 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
 
 
 def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[OpenedMemory]:
-    """Those of these memories of the scope's one space that may be read and open, in the order given."""
+    """Those of these memories of the scope's one space that can be read and decrypted, in the order given."""
     if not scope.spaces or not memory_ids:
         return []
     with tenant_transaction(scope):
@@ -79,14 +79,14 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPage:
-    """memories: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
+    """memories: of this page, newest first, without those that fail decryption.  total: of all pages."""
 
     memories: Sequence[OpenedMemory] = ()
     total: int = 0
 
 
 def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: datetime) -> MemoryPage:
-    """What recall may return of the scope's one space, newest first; limit None: to the end.  Of no space: nothing."""
+    """Recallable memories of the scope's one space, newest first; limit None: all.  Empty without a space."""
     if not scope.spaces:
         return MemoryPage()
     with tenant_transaction(scope):

@@ -1,4 +1,4 @@
-"""Changing memories that exist."""
+"""Changes of existing memories: refresh, expiry, access counts and renewal."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from apps.memories.soft_delete import GRACE
 from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
-RENEWED_AFTER = timedelta(hours=1)  # a recall renews no more often
+RENEWED_AFTER = timedelta(hours=1)  # the least time between two renewals by recall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """job_id: the same while the same work waits.  memories: how many will be embedded again."""
+    """job_id: the same while the same work is queued.  memories: how many will be embedded again."""
 
     job_id: str
     memories: int
 
 
 def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
-    """Embed every memory of the scope's spaces again, in the background.  Asking twice while it waits asks once."""
+    """Embed every memory of the scope's spaces again, in the background; once, however often it is requested."""
     with tenant_transaction(scope):
         count = Memory.objects.within(scope).live(now).count()
         if scope.spaces and count:
@@ -44,9 +44,9 @@ def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
 
 
 def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, limit: int = 1000) -> int:
-    """Soft-delete what is past its time, oldest first; how many.  Recall has not shown these since their time came.
+    """Soft-delete expired memories, oldest first; returns how many.  Recall has hidden them since they expired.
 
-    ids: of these only, waiting for other locks on them.
+    ids: only these; waits for other locks on them.
     """
     with tenant_transaction(scope):
         due = Memory.objects.within_tenant(scope).expired_at(now).filter(legal_hold=False)
@@ -69,13 +69,15 @@ def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, l
 
 
 def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> None:
-    """Add to the access counts of memories that recall returned, which renews them (``apps.memories.lifetimes``): at
-    most once in RENEWED_AFTER, so that not every recall writes the row's indexes.  In id order, so that two of these
-    cannot deadlock."""
+    """Add to the access counts of recalled memories, and renew them (``apps.memories.lifetimes``).
+
+    They are renewed at most once in RENEWED_AFTER, so that not every recall writes the row's indexes.  In id order, so
+    that two calls cannot deadlock.
+    """
     ids = sorted(counts)
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
-            # Locked first: an update that joins takes its rows in whatever order the planner likes.
+            # Locked first: an update with a join locks rows in the order of its plan.
             "with seen as ("
             "select memory.id, t.times from unnest(%s::bigint[], %s::bigint[]) t(id, times) "
             "join memories_memory memory on memory.tenant_id = %s and memory.id = t.id "
@@ -91,10 +93,9 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
 
 
 def renew(scope: Scope, memory_ids: Collection[int], *, now: datetime) -> None:
-    """What was said was known: these memories are as fresh as if they had been said just now.
+    """Renew memories that were stated again: they are as fresh as if they were new.
 
-    In the caller's transaction, which may hold other rows: one that is being changed is skipped, so that
-    there are no deadlocks.
+    In the caller's transaction, which may hold other locks: locked rows are skipped, so that there are no deadlocks.
     """
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""Soft deletion: a memory leaves every answer immediately, and can be restored while its text is kept."""
+"""Soft deletion: a memory leaves every response at once, and can be restored while its text is kept."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -48,10 +48,9 @@ class RememberedAgain(Conflict):
 def soft_delete(
     scope: Scope, space: Space, rows: Sequence[Memory], cipher: SpaceCipher, *, method: str, reason: str, now: datetime
 ) -> None:
-    """Soft-delete these rows: no answer holds them from this transaction on, and for a week ``restore`` brings them
-    back.
+    """Soft-delete these rows: no response contains them from this transaction on; ``restore`` works for a week.
 
-    rows: locked, under the space's lock.  reason: the caller's words, kept sealed in the history.
+    rows: locked, under the space's lock.  reason: the caller's words, encrypted in the history.
     """
     if not rows:
         return
@@ -76,9 +75,9 @@ def soft_delete(
 
 
 def restore(scope: Scope, memory_id: int, *, now: datetime) -> None:
-    """Bring a soft-deleted memory back as it was.  One whose slot has another value by now comes back as replaced.
+    """Restore a soft-deleted memory.  If its slot has another value by now, it comes back as superseded.
 
-    Its age counts from now, where the policy counts it from the last use.
+    Its age counts from now, if the policy counts it from the last use.
 
     Raises MemoryNotFound, NotRestorable, PastRetention, RememberedAgain, SpaceFull.
     """
@@ -97,7 +96,7 @@ def restore(scope: Scope, memory_id: int, *, now: datetime) -> None:
 
 
 def reported(row: Memory) -> str:
-    """This plane has no word for a fact that another replaced; it calls such a row archived."""
+    """The status in the API, which has none for a superseded memory and calls it archived."""
     is_replaced = row.retention_status == Retention.ACTIVE and row.validity == Validity.SUPERSEDED
     return Retention.ARCHIVED.value if is_replaced else str(row.retention_status)
 
@@ -148,14 +147,14 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
 
 
 def _holder(scope: Scope, row: Memory, space: Space) -> Memory | None:
-    """The memory that holds the slot that this one held when it went."""
+    """The memory that now holds the slot that this one held when it was deleted."""
     if row.slot is None or row.validity != Validity.CURRENT:
         return None
     return _holder_of_slot(scope, space, bytes(row.slot), row.pk)
 
 
 def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:
-    """Of a memory that says several things: what was said of one of them since it went ends that part of it."""
+    """End those parts of a restored memory whose slots another memory has taken since the deletion."""
     ended = []
     mine = MemoryClaim.objects.within(scope).filter(memory_id=row.pk, validity=Validity.CURRENT, slot__isnull=False)
     for claim in mine:
@@ -177,7 +176,7 @@ def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *
 
 
 def _holder_of_slot(scope: Scope, space: Space, slot: bytes, memory_id: int) -> Memory | None:
-    """Another memory that holds the slot now, as a whole or with a part of it."""
+    """Another current memory that holds the slot, as a whole or with a part."""
     there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)
     there = there.filter(validity=Validity.CURRENT).exclude(pk=memory_id)
     of_parts = MemoryClaim.objects.within(scope).filter(

@@ -1,4 +1,4 @@
-"""Finding and making the space that belongs to an end user."""
+"""Finds, creates and locks the spaces of end users."""
 
 from datetime import datetime
 from typing import Final
@@ -24,22 +24,22 @@ _OF_END_USER: Final = (
     "join projects_space space on space.tenant_id = %s and space.environment = %s and space.kind = %s "
     "and space.owner_id = person.id where person.tenant_id = %s and person.external_mac = %s"
 )
-_SEPARATOR = "\x1f"  # a control character, which no name on the wire may hold
+_SEPARATOR = "\x1f"  # a control character, which the API refuses in names
 
 
 def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
-    """The external id of a person named by two strings, neither with control characters in it.
+    """The external id of an end user named by two strings, neither with control characters in it.
 
     The tenant's own name is no namespace: it means the tenant's plain end users.  Any other string is a namespace
-    inside the scope's tenant, also where another tenant goes by that name, and its people are none of the plain ones.
+    inside the scope's tenant, even if another tenant has that name; its end users are distinct from the plain ones.
     """
     return user_id if namespace == scope.tenant.name else f"{namespace}{_SEPARATOR}{user_id}"
 
 
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
-    """The space of this end user in the scope's environment, or None when nothing was ever written there.
+    """The space of this end user in the scope's environment, or None if nothing was ever written there.
 
-    Raises DecryptError where the rows do not say whose it is as the service wrote them.
+    Raises DecryptError if the rows fail the check that they belong to this end user.
     """
     with tenant_transaction(scope):
         return space_of(scope, external_id, open_tenant(scope.tenant))
@@ -62,8 +62,10 @@ def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | 
 
 
 def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> None:
-    """That the space is this person's, and the person who they are looked up as: an attacker who writes to the database
-    may have exchanged two.  Raises DecryptError, and puts them into quarantine."""
+    """Check that the space belongs to the end user, and that the end user's row is theirs.
+
+    An attacker who can write to the database may have swapped rows.  Raises DecryptError, and quarantines the end user.
+    """
     if person.is_bound() and (space is None or space.is_bound()):
         return
     broken = DecryptError("row_mac")
@@ -72,7 +74,7 @@ def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> N
 
 
 def space_now(scope: Scope, space_id: int) -> Space:
-    """The space as this moment's transaction sees it.  Raises Space.DoesNotExist."""
+    """The space as the current transaction sees it.  Raises Space.DoesNotExist."""
     with prepared_cursor() as cursor:
         cursor.execute(_BY_ID, [scope.tenant_id, space_id])
         found = cursor.fetchone()
@@ -82,12 +84,12 @@ def space_now(scope: Scope, space_id: int) -> Space:
 
 
 def hold_space(scope: Scope) -> Space:
-    """The scope's one space as it is now: no one else changes it until the transaction ends.
+    """Lock the scope's one space and return its current row; no one else changes it until the transaction ends.
 
-    Inside the tenant's transaction.  Raises SpaceShredded when it was taken from its owner.
+    Inside the tenant's transaction.  Raises SpaceShredded if it was taken from its owner.
     """
-    # Not FOR UPDATE: that also blocks anyone who writes a row that refers to the space, as the outbox's worker does
-    # with locks of its own on memories.
+    # Not FOR UPDATE: that would also block writers of rows that refer to the space, such as the outbox's worker, which
+    # holds locks on memories.
     with prepared_cursor() as cursor:
         cursor.execute(_HELD, [scope.tenant_id, scope.space.id, scope.space.owner_id])
         found = cursor.fetchone()
@@ -97,7 +99,7 @@ def hold_space(scope: Scope) -> Space:
 
 
 def write_counts(scope: Scope, space: Space) -> None:
-    """Keep what the space counts.  For the holder of its lock."""
+    """Save the space's counts.  For the holder of its lock."""
     with prepared_cursor() as cursor:
         cursor.execute(
             "update projects_space set txid = %s, doc_count = %s, term_total = %s where tenant_id = %s and id = %s",
@@ -112,9 +114,9 @@ def list_spaces(scope: Scope) -> list[Space]:
 
 
 def reread_space(scope: Scope) -> Scope:
-    """The scope with its one space as it is now: its profile or its identity key may have changed.
+    """The scope with the current row of its one space: the profile or the identity key may have changed.
 
-    Raises SpaceShredded when it was taken from its owner.
+    Raises SpaceShredded if it was taken from its owner.
     """
     mine = scope.space
     with tenant_transaction(scope):
@@ -125,22 +127,22 @@ def reread_space(scope: Scope) -> Scope:
 
 
 def lock_space(scope: Scope) -> tuple[Space, SpaceCipher]:
-    """The scope's one space as it is now, and its cipher: no one else changes it until the transaction ends.
+    """Lock the scope's one space; returns its current row and its cipher.
 
-    Inside the tenant's transaction, before any memory is locked.  Raises SpaceShredded when it was taken from its
-    owner.
+    No one else changes it until the transaction ends.  Inside the tenant's transaction, before any memory is locked.
+    Raises SpaceShredded if it was taken from its owner.
     """
     mine = scope.space
-    # Keys first, then the space, then memories by their ids: in the order of everybody who writes.
+    # Lock keys first, then the space, then memories by id, as every writer does.
     open_space(scope.tenant, mine, writing=True)
     space = hold_space(scope)
     return space, open_space(scope.tenant, space.ref)
 
 
 def touch(scope: Scope, *space_ids: int) -> None:
-    """Raise the number of changes of these spaces, so that no answer kept from before is given again.
+    """Increment the change number of these spaces, so that cached responses are not used again.
 
-    For the holder of their locks, where what is written changes no memory.
+    For the holder of their locks, if what it writes changes no memory.
     """
     Space.objects.within(scope).filter(pk__in=space_ids).update(txid=F("txid") + 1)
 
@@ -157,9 +159,9 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
         mac = cipher.end_user_mac(external_id)
         # Locked, so that the person is not erased while their space is made: a shredding also removes the owner.
         people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
-        # Once more where another request's row was there first, and was erased before it could be read.
+        # Repeated if another request's row was inserted first and erased before it could be read.
         while (person := people.first()) is None:
-            # The id comes first: it is bound into the seal of the caller's own id.
+            # Reserved first: the ciphertext of the external id is bound to this id.
             (person_id,) = reserve_ids(1, sequence="tenants_enduser_id_seq")
             sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
             met = EndUser(

@@ -1,4 +1,4 @@
-"""The speakers of a space, known by keyed tokens of their first names."""
+"""The speakers of a space, identified by keyed tokens of their first names."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,9 +10,9 @@ from apps.projects.scope import Scope, SpaceRef
 def known_speakers(
     scope: Scope, space: SpaceRef, tokens: Sequence[int], *, replaced: bool = False, now: datetime
 ) -> list[int]:
-    """Those of ``tokens`` that stand for a person who speaks in a memory that the scope may recall from the space.
+    """Those of ``tokens`` whose speaker has a memory that the scope may recall from the space.
 
-    replaced: or in one that was replaced since.  Inside the tenant's transaction.
+    replaced: also a superseded memory.  Inside the tenant's transaction.
     """
     if not tokens:
         return []

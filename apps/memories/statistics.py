@@ -18,10 +18,10 @@ from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
 from apps.projects.scope import Environment, Scope
 
-MOST_VALUES: Final = 50  # of one kind: sources are the callers' own labels, and may be as many as memories
+MOST_VALUES: Final = 50  # of one kind: sources are labels of the callers, and may be as many as memories
 
-# One pass over the rows of a space, by the index that begins with tenant and space.  Reported as callers see it: what
-# was superseded is archived.
+# One pass over the rows of a space, by the index that begins with tenant and space.  As in the API, superseded memories
+# count as archived.
 _COUNTS: Final = f"""
 with mine as (
     select memory.type, memory.tier, memory.source, memory.is_summary, memory.validity, memory.created_at,
@@ -45,8 +45,10 @@ _ALL: Final = 0b11111
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStatistics:
-    """Counts of what the scope may read.  by: type, tier, source, status and validity to value to count, most first;
-    at most the commonest fifty."""
+    """Counts of the memories that the scope may read.
+
+    by: type, tier, source, status and validity, each with its values and their counts, largest first; at most fifty.
+    """
 
     total: int = 0
     embedded: int = 0
@@ -85,7 +87,7 @@ def count_memories(scope: Scope, *, now: datetime) -> MemoryStatistics:
 
 
 def count_by_project(scope: Scope, project_ids: Sequence[int], *, environment: Environment | None) -> Mapping[int, int]:
-    """How many active memories these projects of the tenant have, of everybody; environment: only there."""
+    """The number of active memories in each of these projects, of all users.  environment: only in this one."""
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(project_id__in=project_ids, retention_status=Retention.ACTIVE)
         if environment is not None:
@@ -99,19 +101,19 @@ def _most_first(row: tuple[Any, ...]) -> tuple[int, str]:
 
 
 def newest(scope: Scope, *, limit: int, since: datetime | None = None, now: datetime) -> list[OpenedMemory]:
-    """The newest live memories that are no summaries, newest first; since: made at or after."""
+    """The newest live memories that are not summaries, newest first.  since: created at or after."""
     return _sample(scope, ["-pk"], limit, since, now)
 
 
 def weightiest(scope: Scope, *, limit: int, now: datetime) -> list[OpenedMemory]:
-    """The live memories, no summaries, that count most: by importance, then by how often they were recalled."""
+    """The live memories, without summaries, of the highest importance, then the most often recalled."""
     return _sample(scope, ["-importance", "-access_count", "-pk"], limit, None, now)
 
 
 def _sample(
     scope: Scope, order: Sequence[str], limit: int, since: datetime | None, now: datetime
 ) -> list[OpenedMemory]:
-    """What fails its seal is left out and reported."""
+    """The decrypted memories; those that fail decryption are left out and reported."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):

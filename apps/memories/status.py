@@ -1,4 +1,4 @@
-"""The status of a memory, as people filter by it, and the rows that have it."""
+"""The status of a memory for filters, and the rows with a status."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ from apps.memories.models import MemoryQuerySet, Retention, Validity
 
 
 class MemoryStatus(StrEnum):
-    """How a memory stands; ``deleted`` ones can be brought back."""
+    """The status of a memory; ``deleted`` ones can be restored."""
 
     CURRENT = "current"
     DISPUTED = "disputed"
@@ -19,7 +19,7 @@ class MemoryStatus(StrEnum):
 
 
 def with_status(rows: MemoryQuerySet, status: str, now: datetime) -> MemoryQuerySet:
-    """Of memories that can be read by their ids."""
+    """The memories with this status among those that can be read by id."""
     rows = rows.existing(now)
     if status == MemoryStatus.ARCHIVED:
         return rows.filter(retention_status=Retention.ARCHIVED)
@@ -32,6 +32,6 @@ def with_status(rows: MemoryQuerySet, status: str, now: datetime) -> MemoryQuery
 
 
 def restorable(rows: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
-    """Those that ``soft_delete.restore`` would bring back."""
+    """Deleted memories that ``soft_delete.restore`` can bring back."""
     rows = rows.filter(retention_status=Retention.SOFT_DELETED)
     return rows.filter(Q(hard_delete_at=None) | Q(hard_delete_at__gt=now), Q(expires_at=None) | Q(expires_at__gt=now))

@@ -1,4 +1,4 @@
-"""Tending memories on a schedule."""
+"""Scheduled maintenance of memories."""
 
 import logging
 from functools import partial
@@ -14,5 +14,5 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="memories.expire")  # type: ignore[untyped-decorator]  # Celery has no types
 def expire_due(**_: object) -> None:
-    """Take what is past its time out of every tenant, a batch at a time; the next run takes the next batch."""
+    """Soft-delete the expired memories of every tenant, one batch per run."""
     sweep_each_tenant(partial(expire, now=timezone.now()), logger)

@@ -1,4 +1,4 @@
-"""The type registry as a tenant has it: the built-in types, its own types, and the rules that distinguish them."""
+"""The type registry of a tenant: the built-in types, its own types, and the rules that assign them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,23 +32,23 @@ class TenantType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """own: in the order they were added.  wordings: in the order in which they are tried."""
+    """own: in the order of creation.  wordings: the rules, in the order in which they are tried."""
 
     own: Mapping[str, TenantType] = field(default_factory=dict)
     wordings: Sequence[PhraseRule] = ()
 
     def get(self, name: str) -> MemoryType:
-        """What the type means.  A name that is in no registry any more accumulates."""
+        """The definition of a type.  Memories of a name that is in no registry accumulate."""
         if name in TYPES:
             return TYPES[name]
         return self.own[name].type if name in self.own else MemoryType(name, None, _PRIOR, _HALF_LIFE_DAYS)
 
     def ttl(self, name: str) -> timedelta | None:
-        """For how long a new memory of the type is kept, where not set otherwise."""
+        """The lifetime of a new memory of the type, if not set otherwise."""
         return self.own[name].ttl if name in self.own else None
 
     def describe(self, name: str) -> dict[str, Any]:
-        """For people and programs.  slot: the group within which a newer value replaces an older one, or None."""
+        """The type for display.  slot: the group within which a newer value replaces an older one, or None."""
         type_, own = self.get(name), self.own.get(name)
         return {
             "name": name,
@@ -65,7 +65,7 @@ class Registry:
         return name in TYPES or name in self.own
 
     def now_called(self, name: str) -> str:
-        """The name that writes of this type go by: another one after a sunset."""
+        """The name under which writes of this type are stored: another one after a sunset."""
         for _ in self.own:
             if name not in self.own or not self.own[name].replaced_by:
                 break
@@ -73,7 +73,7 @@ class Registry:
         return name
 
     def choose(self, type_: str, key: str | None, text: str) -> str:
-        """The type of a memory that was taken for ``type_``: the first wording that fits says so."""
+        """The type of a memory that was classified as ``type_``: the first rule that matches decides."""
         fitting = (one.type for one in self.wordings if one.fits(type_, key, text))
         return self.now_called(next(fitting, type_))
 

@@ -1,4 +1,4 @@
-"""The memories of a time: by when what they describe happened, or else when they were stated."""
+"""Finds memories by time: when the described event happened, or else when it was stated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from django.db import connection
 
 from apps.projects.scope import Scope, SpaceRef
 
-# The index ``memory_said_at`` is on this expression; a stretch that begins before the time asked about is found by
-# ``memory_stretch``, which holds only memories that have one.
+# The index ``memory_said_at`` is on this expression.  The index ``memory_stretch`` finds events that begin before the
+# window; it contains only memories with a range.
 _SAID_AT: Final = "coalesce(memory.event_at, memory.created_at)"
 _OF_A_TIME: Final = """
 select found.id, asked.worth
@@ -35,21 +35,21 @@ cross join lateral (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A time asked about, [since, until).  worth: 0..1, how well what lies in it fits the question."""
+    """A time asked about, [since, until).  worth: 0..1, how well memories in it fit the query."""
 
     since: datetime
     until: datetime
     worth: float
 
     def meets(self, said_at: datetime, stretch: tuple[datetime, datetime] | None = None) -> bool:
-        """Whether something said to have happened then, or all through that stretch, fits.  As the SQL above."""
+        """Whether an event at that time, or with that range, is in the window.  Same condition as the SQL above."""
         if self.since <= said_at < self.until:
             return True
         return stretch is not None and stretch[0] < self.until and stretch[1] > self.since
 
 
 def years_told_of(scope: Scope, space: SpaceRef) -> tuple[int, int] | None:
-    """The first and the last year of which the space holds anything.  Inside the tenant's transaction."""
+    """The first and the last year of the space's memories.  Inside the tenant's transaction."""
     ends = []
     with connection.cursor() as cursor:
         for direction in ("asc", "desc"):
@@ -72,9 +72,9 @@ def of_a_time(
     limit: int,
     now: datetime,
 ) -> list[tuple[int, float]]:
-    """(memory id, worth), what fits best first, then the newest.  Of each window at most ``limit``.
+    """(memory id, worth), best fit first, then the newest; at most ``limit``.
 
-    where, values: further conditions on ``memory`` as SQL; they hold before the limit.
+    where, values: further SQL conditions on ``memory``, applied before the limit.
     """
     if not windows:
         return []

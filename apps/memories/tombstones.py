@@ -1,6 +1,7 @@
-"""What was erased is known again by a keyed hash, and not learnt again by what was under way when it was erased.
+"""Tombstones: keyed hashes of erased data, so that work in progress at the erasure does not store it again.
 
-Off for a user who restates it on purpose.  After a compromise of the identity key these hashes fit nothing any more.
+They do not block a user who states it again on purpose.  After a compromise of the identity key the hashes match
+nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,12 +23,18 @@ LAST: Final = timedelta(days=90)  # longer than anything waits in a queue
 def record_erased_texts(
     scope: Scope, space_id: int, cipher: SpaceCipher, digests: Iterable[bytes], *, now: datetime
 ) -> None:
-    """digests: as ``text_mac`` makes them.  Inside the transaction that erases them, under the space's lock."""
+    """Record the erasure of texts.  digests: as ``text_mac`` makes them.
+
+    Inside the transaction that erases them, under the space's lock.
+    """
     _write(scope, space_id, [_of_text(cipher, digest) for digest in digests], now=now)
 
 
 def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes]) -> dict[bytes, datetime]:
-    """Those of these digests that were erased, and when.  Inside the tenant's transaction, under the space's lock."""
+    """Those of these digests that were erased, each with the time.
+
+    Inside the tenant's transaction, under the space's lock.
+    """
     wanted = {_of_text(cipher, digest): digest for digest in digests}
     if not wanted:
         return {}
@@ -42,13 +49,16 @@ def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes])
 
 
 def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: datetime) -> None:
-    """Inside the transaction that takes their space from them.  Waits for other locks on the person."""
+    """Record the erasure of an end user.  Inside the transaction that takes away their space.
+
+    Waits for other locks on the end user.
+    """
     _hold(scope, external_mac)
     _write(scope, None, [_of_person(scope, environment, external_mac)], now=now)
 
 
 def block_person(scope: Scope, external_id: str) -> datetime | None:
-    """When this end user was erased in the scope's environment, if they were; until the transaction ends they are not.
+    """When this end user was erased in the scope's environment, or None; holds off erasure until the transaction ends.
 
     Inside the tenant's transaction.
     """
@@ -59,7 +69,7 @@ def block_person(scope: Scope, external_id: str) -> datetime | None:
 
 
 def forget_old(scope: Scope, *, now: datetime) -> int:
-    """Drop those whose time is over; how many."""
+    """Delete expired tombstones; returns how many."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             "delete from memories_tombstone where tenant_id = %s and expires_at <= %s", [scope.tenant_id, now]

@@ -1,19 +1,22 @@
-"""Who may replace what (docs/adr/0012): a claim yields to a source that is trusted as much, or more."""
+"""Trust in sources (docs/adr/0012): only a source that is trusted as much or more may replace a claim."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class Trust(IntEnum):
-    """HEARSAY: guessed, or said of another who said it.  SAID: by the user, or by a program that states what it knows.
-    STATED: by a person who looked at the memory itself: who wrote, accepted or pinned it."""
+    """How far a source is trusted.
+
+    HEARSAY: guessed, or quoted from someone else.  SAID: by the user, or by a program that states what it knows.
+    STATED: by a person who wrote, accepted or pinned the memory itself.
+    """
 
     HEARSAY = 0
     SAID = 1
     STATED = 2
 
 
-PERSONS: Final = frozenset({"manual"})  # kinds of source in which a person states a memory as a memory
+PERSONS: Final = frozenset({"manual"})  # kinds of source in which a person writes the memory itself
 SPECULATION: Final = 0.5  # source strength below which it was not said explicitly
 
 

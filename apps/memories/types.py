@@ -1,6 +1,6 @@
-"""The type registry: what a type means for replacing, lasting and ranking.  Data, not an enum.
+"""The type registry: how memories of a type are replaced, how long they last and how they rank.  Data, not an enum.
 
-Values: the seed systems' (003 for priors and half-lives).  Unknown names are refused where a caller sets a type.
+Values are from the seed systems (003 for priors and half-lives).  Unknown names set by a caller are refused.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class MemoryType:
     """group: the slot group, within which a newer value replaces an older one; None accumulates.
 
-    prior: the t of the confidence formula.  half_life_days: of freshness, since the last access.  ttl_seconds: how long
-    one lasts that is stated as this type and not told how long; None for good.
+    prior: the t of the confidence formula.  half_life_days: of freshness, since the last access.  ttl_seconds: the
+    lifetime of a memory stated as this type without a lifetime of its own; None for no limit.
     """
 
     name: str
@@ -25,7 +25,7 @@ DEFAULT_HALF_LIFE_DAYS = 90.0
 TYPES = {
     type_.name: type_
     for type_ in (
-        # Claims on the same key replace each other however each was typed, so that they share a group.
+        # Claims on the same key replace each other regardless of their types, so these types share a group.
         MemoryType("fact", "claim", 0.15, 180),
         MemoryType("preference", "claim", 0.20, 90),
         MemoryType("instruction", "instruction", 0.15, 180),

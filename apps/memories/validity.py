@@ -1,8 +1,8 @@
 """Bitemporal validity: when a memory held, and since when that is known.  Both half-open, [from, to).
 
-A row keeps what is believed now of its latest stretch.  A memory that was revived has earlier stretches, and a late
-statement corrects what was believed before; both are kept beside the row, so that any moment can be asked about as it
-was known at any other.  In the ordinary case, where nothing asks about another time, nothing here is read.
+A row stores what is believed now of its latest interval.  A revived memory has earlier intervals, and a late statement
+corrects what was believed before; both are stored in rows of their own, so that any moment can be queried as known at
+any other.  Queries about the present read none of these rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,14 +21,14 @@ from apps.projects.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """at: of the world that is asked about.  known_at: what was written later is not known yet."""
+    """at: the time in the world that is queried.  known_at: later statements are ignored."""
 
     at: datetime
     known_at: datetime
 
     @classmethod
     def asked(cls, as_of: datetime | None, known_at: datetime | None, *, now: datetime) -> "AsOf | None":
-        """None where nothing is asked but what holds.  What was known then is asked of then, unless as_of says when."""
+        """None for a query about the present.  Without ``as_of``, the queried time is ``known_at``."""
         if as_of is None and known_at is None:
             return None
         return cls(at=as_of or known_at or now, known_at=known_at or now)
@@ -42,7 +42,7 @@ _HELD = """((coalesce({row}.known_from, {row}.created_at) <= %s and coalesce({ro
 
 
 def true_sql(row: str, moment: AsOf | None, *, now: datetime) -> tuple[str, list[Any]]:
-    """Whether the memory with this alias is, or was, the truth: a condition, and its values."""
+    """An SQL condition, with its values: whether the memory with this alias is true, or was at the moment."""
     if moment is None:
         return f"{row}.validity <> 'superseded' and ({row}.valid_to is null or {row}.valid_to > %s)", [now]
     at, known_at = moment.at, moment.known_at
@@ -50,7 +50,7 @@ def true_sql(row: str, moment: AsOf | None, *, now: datetime) -> tuple[str, list
 
 
 def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
-    """Of these rows those that held at the moment, whatever happened to them since; active ones."""
+    """Those of these rows that are active and held at the moment, whatever happened to them since."""
     at, known_at = moment.at, moment.known_at
     periods: ScopedQuerySet[MemoryPeriod] = ScopedQuerySet(MemoryPeriod).filter(
         Q(known_to=None) | Q(known_to__gt=known_at),
@@ -69,13 +69,13 @@ def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
 
 
 def recallable(rows: MemoryQuerySet, moment: AsOf | None, *, now: datetime) -> MemoryQuerySet:
-    """Of these rows those that recall may return, of the present or of the moment asked about."""
+    """Those of these rows that recall may return, now or as of the moment."""
     return rows.live(now) if moment is None else holding(rows.existing(now), moment)
 
 
 @dataclass(slots=True, kw_only=True)
 class Interval:
-    """It held in [start, end), as is known since ``known_from``.  period_id: where it is at rest beside the row."""
+    """A validity interval [start, end), known since ``known_from``.  period_id: of its own row, if it has one."""
 
     start: datetime
     end: datetime | None
@@ -92,15 +92,15 @@ class Interval:
 
 @dataclass(slots=True, kw_only=True)
 class Periods:
-    """All of one memory: ``latest`` is kept in its row.  Changed here first, and written once by ``write``.
+    """All intervals of one memory; ``latest`` is stored in its row.  Changed here first, and written once by ``write``.
 
-    earlier: other stretches still believed.  corrected: what was believed, with when that ended.
+    earlier: other intervals that are still believed.  corrected: former beliefs, each with the time of its correction.
     """
 
     latest: Interval
     earlier: list[Interval] = field(default_factory=list)
     corrected: list[tuple[Interval, datetime]] = field(default_factory=list)
-    ended: dict[int, datetime] = field(default_factory=dict)  # rows at rest that are believed no more, since when
+    ended: dict[int, datetime] = field(default_factory=dict)  # period rows no longer believed, since when
     has_changed: bool = False
 
     @classmethod
@@ -120,7 +120,7 @@ class Periods:
         return [one for one in (*self.earlier, self.latest) if not one.is_empty]
 
     def change(self, stretch: Interval, *, end: datetime | None, now: datetime) -> None:
-        """Believe from now on that this stretch ended then."""
+        """Record that, as known from now on, this interval ended at ``end``."""
         self.has_changed = True
         now = max(now, stretch.known_from)
         if stretch.period_id is not None:
@@ -130,13 +130,13 @@ class Periods:
         stretch.end, stretch.known_from, stretch.period_id = end, now, None
 
     def begin(self, start: datetime, *, now: datetime) -> None:
-        """It holds again from start on, and held before as it did."""
+        """Begin a new interval at ``start``; the earlier intervals stay."""
         self.has_changed = True
         self.earlier.append(self.latest)
         self.latest = Interval(start=start, end=None, known_from=now)
 
     def add(self, start: datetime, end: datetime, *, now: datetime) -> bool:
-        """It held then too, as is learned late; whether that is the latest that it held."""
+        """Add an interval that became known late; returns whether it is the latest one."""
         self.has_changed = True
         stretch = Interval(start=start, end=end, known_from=now)
         if start < self.latest.start:
@@ -147,7 +147,7 @@ class Periods:
         return True
 
     def end_latest(self, end: datetime, *, now: datetime) -> None:
-        """Over since ``end`` at the latest.  What began after that never held."""
+        """End the latest interval at ``end``, if it did not end before.  One that began later never held."""
         last = end if self.latest.end is None else min(self.latest.end, end)
         self.change(self.latest, end=max(last, self.latest.start), now=now)
 
@@ -156,7 +156,7 @@ class Periods:
 
 
 def read(scope: Scope, rows: Collection[Memory]) -> dict[int, Periods]:
-    """Of these memories, by id.  Inside the transaction that holds the space's lock."""
+    """The periods of these memories, by id.  Inside the transaction that holds the space's lock."""
     if not rows:
         return {}
     mine = MemoryPeriod.objects.within(scope).filter(memory_id__in=[row.pk for row in rows], known_to=None)
@@ -167,7 +167,7 @@ def read(scope: Scope, rows: Collection[Memory]) -> dict[int, Periods]:
 
 
 def write(scope: Scope, space_id: int, changed: dict[int, Periods], *, now: datetime) -> None:
-    """Write what is kept beside the rows; ``put_into`` is for the rows.  In the transaction that changes them."""
+    """Write the rows of periods; ``put_into`` fills the memories' rows.  In the transaction that changes them."""
     for periods in changed.values():
         for period_id, since in periods.ended.items():
             MemoryPeriod.objects.within(scope).filter(pk=period_id).update(known_to=since)

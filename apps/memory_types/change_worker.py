@@ -1,11 +1,11 @@
-"""Giving memories the types that a change of types says, while the service runs.
+"""Applies a change of types to existing memories while the service runs.
 
-Spaces are gone through in the order of their ids, and in each the newest memory first, so that of two that want one
-place the newer gets it.  What a batch looks at is read without a lock; only where something is to change is the space
-locked, for about half a second at most.  Its progress is in the change's row, in the same transaction as what was
-done: a worker may be killed at any point, and the next one goes on from there.
+Spaces are processed in the order of their ids, each with the newest memory first, so that of two memories that want one
+slot or public id the newer gets it.  A batch is read without a lock; the space is locked only if something is to
+change, for about half a second at most.  The progress is in the change's row, in the same transaction as the work: a
+worker may be killed at any point, and the next one continues.
 
-An add that was under way when the change was asked for may not know of it.  So what was written about then is looked at
+An add in progress when the change was requested may not know of it.  So memories written around that time are looked at
 once more, some seconds later.
 """
 
@@ -39,16 +39,16 @@ from apps.projects.system import find_system_scope
 
 LARGEST_BATCH: Final = 1_000  # memories looked at in one transaction
 SMALLEST_BATCH: Final = 50
-BATCH_SECONDS: Final = 0.5  # about how long one transaction may take; a slower machine takes fewer
-SETTLES: Final = timedelta(seconds=10)  # longer than an add takes from its first look at the types to its commit
-BEFORE: Final = timedelta(minutes=1)  # how long before the change an add may have been sent that did not know of it
+BATCH_SECONDS: Final = 0.5  # about how long one transaction may take; on a slower machine a batch is smaller
+SETTLES: Final = timedelta(seconds=10)  # longer than an add takes from reading the types to its commit
+BEFORE: Final = timedelta(minutes=1)  # how long before the change an add without it may have started
 
-_SLOT: Final = 7_214  # the space of the advisory locks by which one worker at a time is at a change
+_SLOT: Final = 7_214  # the class of the advisory locks that admit one worker to a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A memory that a change would be about.  wording: the name of what told it.  No word of what it says."""
+    """A memory that a change would affect, without its content.  wording: the name of the rule that matched."""
 
     memory_id: int
     space_id: int
@@ -60,7 +60,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """seen: memories looked at.  by: (former type, wording) to how many.  taken: whose place another memory has."""
+    """seen: memories looked at.  by: (former type, rule) to their number.
+
+    taken: memories whose slot or public id another memory has.
+    """
 
     seen: int
     changed: int
@@ -72,7 +75,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """Memories of one space that are to change, each with the wording that told it."""
+    """Memories of one space that are to change, each with the name of the rule that matched."""
 
     wordings: dict[int, str]
     broken: int
@@ -81,7 +84,7 @@ class _Told:
 def preview(
     scope: Scope, planned: Planned, *, most: int, progress: Callable[[int], None] = lambda seen: None, now: datetime
 ) -> Preview:
-    """What the change would do, and a sample of at most so many memories.  Writes nothing, and locks nothing."""
+    """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing."""
     seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
     sample: list[Sample] = []
     for ref in [space.ref for space in list_spaces(scope)]:
@@ -117,12 +120,12 @@ def preview(
 
 
 def open_changes() -> list[int]:
-    """Ids of the changes that want work."""
+    """The ids of the changes that need work."""
     return list(TypeChange.objects.filter(state__in=AT_WORK).order_by("pk").values_list("pk", flat=True))
 
 
 def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> SliceOutcome:
-    """Carry a change on for about so long.  Busy: another worker has it, or its second look must wait a little."""
+    """Continue a change for about ``seconds``.  Busy: another worker has it, or its second look is not due yet."""
     change = TypeChange.objects.filter(pk=change_id).first()
     scope = find_system_scope(change.tenant_id) if change else None
     if change is None or scope is None:
@@ -144,7 +147,7 @@ def _next_size(size: int, took: float) -> int:
 
 
 def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> SliceOutcome:
-    """One batch, in one transaction."""
+    """Process one batch, in one transaction."""
     with tenant_transaction(scope):
         if not _is_alone(change_id):
             return SliceOutcome.BUSY
@@ -157,14 +160,14 @@ def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> SliceOut
 
 
 def _is_alone(change_id: int) -> bool:
-    """Whether no other worker has it.  Released with the transaction, however it ends."""
+    """Whether no other worker has the change.  The lock is released with the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOT, change_id % 2**31])
         (is_mine,) = cursor.fetchone() or (False,)
         return bool(is_mine)
 
 
-# --- doing it -------------------------------------------------------------------------------------------------------
+# --- applying -------------------------------------------------------------------------------------------------------
 
 
 def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> SliceOutcome:
@@ -188,7 +191,7 @@ def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> 
 def _change_some(
     scope: Scope, change: TypeChange, ref: SpaceRef, rows: Sequence[Memory], *, now: datetime
 ) -> tuple[list[Retyped], int]:
-    """The states of those among the rows that the change is about, and how many rows do not open."""
+    """Retype those of the rows that match; returns the results, and how many rows failed decryption."""
     registry = read_registry(scope)
     wordings = [wording_of(row) for row in TypeRule.objects.within(scope).filter(change_id=change.pk).order_by("pk")]
     try:
@@ -200,7 +203,7 @@ def _change_some(
         return [], 0
     still = _locked(scope, list(told.wordings)).filter(type__in=change.sources, retention_status__in=_EXISTING)
     type_ = registry.get(change.type)
-    # The newest first: of two that want one place it gets it.
+    # Newest first: of two that want one slot or public id, the newer gets it.
     meant = sorted(still, key=lambda row: -row.pk)
     return retype(scope, space, cipher, meant, {row.pk: TypeRequest(type=type_) for row in meant}, now=now), told.broken
 
@@ -224,7 +227,7 @@ def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Ret
 
 
 def _end_look(scope: Scope, change: TypeChange, *, now: datetime) -> SliceOutcome:
-    """After the first look comes a second one, at what was written when the change was asked for."""
+    """After the first look, start a second one at the memories written around the request."""
     if change.looks_again_at is None:
         if now < change.created_at + SETTLES:
             return SliceOutcome.BUSY
@@ -244,11 +247,11 @@ def _finish(scope: Scope, change: TypeChange, state: ChangeState, count: int, *,
     )  # fmt: skip
 
 
-# --- undoing it -----------------------------------------------------------------------------------------------------
+# --- undoing --------------------------------------------------------------------------------------------------------
 
 
 def _undo_some(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> SliceOutcome:
-    """The rows of one space; a row that is done with is not looked at again, so that its state is all there is."""
+    """Restore rows of one space.  A processed row is not looked at again, so its state is the only progress."""
     mine = TypeChangeRow.objects.within(scope).filter(change_id=change.pk)
     first = mine.filter(state=RowState.CHANGED).order_by("space_id", "pk").values_list("space_id", flat=True).first()
     if first is None:
@@ -280,7 +283,7 @@ def _restore(
     *,
     now: datetime,
 ) -> Iterator[Retyped]:
-    """Those that no one changed since, and whose former place is free."""
+    """Restore those that were not changed since, and whose former slot is free; yields their results."""
     registry, by_id = read_registry(scope), {row.memory_id: row for row in noted}
     untouched = [
         row for row in _locked(scope, list(by_id)).filter(type=change.type) if row.changed_txid == by_id[row.pk].txid
@@ -295,13 +298,13 @@ def _former(row: TypeChangeRow, type_: MemoryType) -> TypeRequest:
     return TypeRequest(type=type_, back_to=was)
 
 
-# --- which rows -----------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------------------------
 
 _EXISTING: Final = ("active", "archived")
 
 
 def _space_at(scope: Scope, change: TypeChange) -> SpaceRef | None:
-    """The space that the change is in the middle of, or the next one."""
+    """The space in progress, or the next one."""
     spaces = Space.objects.within(scope).order_by("pk")
     is_inside = change.at_memory is not None
     space = spaces.filter(**{"pk__gte" if is_inside else "pk__gt": change.at_space}).first()
@@ -311,7 +314,7 @@ def _space_at(scope: Scope, change: TypeChange) -> SpaceRef | None:
 def _next_rows(
     scope: Scope, sources: Sequence[str], space_id: int, before: int | None, size: int, change: TypeChange | None = None
 ) -> list[Memory]:
-    """Memories of one space, the newest first, that are to be looked at; of a change, those it is not done with."""
+    """The next memories of one space, newest first; with a change, without those that it has processed."""
     rows = Memory.objects.within_tenant(scope).filter(
         space_id=space_id, type__in=sources, retention_status__in=_EXISTING
     )
@@ -326,14 +329,14 @@ def _next_rows(
 
 
 def _locked(scope: Scope, ids: Sequence[int]) -> QuerySet[Memory]:
-    """In the order of their ids, as by everybody who changes memories."""
+    """The memories with these ids, locked in id order, as in all code that changes memories."""
     return Memory.objects.within_tenant(scope).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
 
 
 def _tell(
     scope: Scope, rows: Sequence[Memory], wordings: Sequence[PhraseRule], cipher: SpaceCipher, *, now: datetime
 ) -> _Told:
-    """Which of the rows are meant.  Without wordings all are, and none needs to be opened."""
+    """Which rows match, and by which rule.  Without rules all rows match, and none is decrypted."""
     if not wordings:
         return _Told({row.pk: "" for row in rows}, 0)
     told: dict[int, str] = {}

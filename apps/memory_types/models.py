@@ -1,4 +1,4 @@
-"""Changes of memory types, and what each did to every memory."""
+"""Models of changes of memory types, and of their effect on every memory."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -26,13 +26,13 @@ AT_WORK = (ChangeState.RUNNING, ChangeState.UNDOING)
 
 
 class TypeChange(BaseModel):
-    """One change of a tenant's types, and how far the memories that it is about have been looked at.
+    """One change of a tenant's types, and how far its memories have been processed.
 
-    This row is the authority, as a rotation's is, and global for the same reason.  Names of types, ids and counts; no
-    content.  type: what its memories become.  sources: the types that are looked at.
+    This row is authoritative and global, like that of a rotation.  It holds names of types, ids and counts; no content.
+    type: the new type of its memories.  sources: the types that are looked at.
 
-    at_space, at_memory: what was looked at last; spaces by their ids, and in each the newest memory first.
-    looks_again_at: in the second look, the earliest creation that it looks at.
+    at_space, at_memory: the last position; spaces in the order of their ids, each with the newest memory first.
+    looks_again_at: in the second look, the earliest creation time.
     """
 
     tenant_id = models.BigIntegerField()
@@ -69,7 +69,7 @@ class TypeChange(BaseModel):
 
 
 class RowState(models.TextChoices):
-    """changed -> restored, or kept where a user changed it since.  taken, broken: it was left as it was."""
+    """changed -> restored, or kept if a user changed it since.  taken, broken: it was left unchanged."""
 
     CHANGED = "changed"
     TAKEN = "taken"
@@ -79,7 +79,7 @@ class RowState(models.TextChoices):
 
 
 class TypeChangeRow(ScopedModel):
-    """What a change of types did to one memory: enough to undo it.  txid: None where it was left as it was."""
+    """The effect of a change of types on one memory: enough to undo it.  txid: None if it was left unchanged."""
 
     change_id = models.BigIntegerField()
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

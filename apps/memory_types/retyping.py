@@ -1,7 +1,7 @@
-"""Giving memories another type: each row whole, as if it had been of that type from the first.
+"""Gives memories another type: each row is rewritten as if it had been of that type from the start.
 
-Its slot, its public id, its prior and its confidence follow from the type.  Where another memory has the slot already,
-the row stays what it is: two memories never change places because a user renamed a type.
+Its slot, public id, prior and confidence follow from the type.  If another memory has the slot or the public id
+already, the row is left unchanged: a change of types never replaces a memory.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ _COLUMNS: Final = {
 
 
 class RetypingResult(StrEnum):
-    """Of one row: it has the new type; another memory has its place under that type; it failed its seal."""
+    """Of one row: it has the new type; another memory has its slot or public id there; it failed decryption."""
 
     CHANGED = "changed"
     TAKEN = "taken"
@@ -43,7 +43,7 @@ class RetypingResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerType:
-    """What a row was before: all that does not follow from a type."""
+    """The former values of a row: all that cannot be derived from a type."""
 
     type: str
     prior: float
@@ -53,7 +53,7 @@ class FormerType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRequest:
-    """A type for one row.  back_to: what it was before, where that is what it is to be again."""
+    """The requested type of one row.  back_to: its former values, if they are to be restored."""
 
     type: MemoryType
     back_to: FormerType | None = None
@@ -61,7 +61,7 @@ class TypeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retyped:
-    """The result for one row.  txid: the change that it was a part of, where it was changed."""
+    """The result for one row.  txid: the number of the space's change, if the row was changed."""
 
     memory_id: int
     result: RetypingResult
@@ -70,7 +70,7 @@ class Retyped:
 
 
 def said(row: Memory, cipher: SpaceCipher) -> tuple[str | None, Plaintext]:
-    """The key and the text by which a type is recognized.  Raises DecryptError."""
+    """The key and the text that rules are matched with.  Raises DecryptError."""
     key = cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     return key, open_text(row, cipher)
 
@@ -85,9 +85,9 @@ def retype(
     dry_run: bool = False,
     now: datetime,
 ) -> list[Retyped]:
-    """Give each row the type that is wished for it, by its id.  dry_run: only report the result.
+    """Give each row the type requested for its id.  dry_run: only return the results.
 
-    In the transaction that holds the space's lock, and the rows' unless it is a dry run.
+    Unless it is a dry run, in the transaction that has locked the space and the rows.
     """
     made: dict[int, list[Any]] = {}
     broken: set[int] = set()
@@ -131,7 +131,7 @@ def retype(
 
 
 def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any]:
-    """In the order of ``_COLUMNS``, without the last two."""
+    """The new values in the order of ``_COLUMNS``, without the last two."""
     key, text = said(row, cipher)
     handles, type_, before = open_handles(row, cipher), wish.type, wish.back_to
     has_slot = bool(type_.group and key) and (before is None or before.had_slot)
@@ -158,7 +158,7 @@ def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any
 
 
 def _taken(scope: Scope, space: Space, rows: Sequence[Memory], made: Mapping[int, Sequence[Any]]) -> set[int]:
-    """Rows whose place another memory has: of two that want one place, the row that comes first gets it."""
+    """Rows whose slot or public id another memory has; of two rows that want the same, the first gets it."""
     active = [row for row in rows if row.retention_status == Retention.ACTIVE]
     holding = [row for row in active if row.validity == Validity.CURRENT and made[row.pk][2] is not None]
     there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)

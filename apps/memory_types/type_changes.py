@@ -1,6 +1,6 @@
-"""Asking for a change of a tenant's types: adding one, splitting one off others, giving one up, and undoing any of it.
+"""Requests changes of a tenant's types: adding one, splitting one off others, retiring one, and undoing any of these.
 
-What is asked for holds immediately for what is written from now on; what is there already follows (``retyping``).
+A change applies to new writes at once; existing memories follow (``retyping``).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from apps.memories.types import TYPES, MemoryType
 from apps.memory_types.models import AT_WORK, ChangeKind, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.projects.scope import Scope
 
-# What others said, and what was put together of memories, is no memory of a kind of the tenant's.
+# References and summaries are never given one of the tenant's own types.
 NEVER_LOOKED_AT: Final = frozenset({"reference", "summary"})
 MOST_PRIOR: Final = 0.2  # of the built-in types
 LONGEST_HALF_LIFE: Final = 3650.0
@@ -93,7 +93,7 @@ class ChangeHasDependents(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a new type is to mean; None takes the parent's, or else what a type without one has.
+    """The properties of a new type; None takes the parent's, or else the default.
 
     slot: ``inherit`` the parent's group, have a group of its ``own``, or ``none``: its memories accumulate.
     """
@@ -107,9 +107,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A change that may be made: looked over, and nothing written.
+    """A change that was checked; nothing is written yet.
 
-    own: the type that is new with it.  wordings: without any, all memories of the sources are meant.
+    own: the type that it adds.  wordings: its rules; without any, all memories of the sources match.
     """
 
     kind: ChangeKind
@@ -122,7 +122,7 @@ class Planned:
 def plan_addition(
     scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str] = ()
 ) -> Planned:
-    """A type that is new, and the memories that are to be of it.  sources: every type that may be, unless named.
+    """Plan a new type, and which memories get it.  sources: the types to look at; without any, every eligible one.
 
     Raises TypeExists, BadTypeName, TooManyTypes, TypeUnknown, BadTypeDefinition, BadSources, BadTypeRule.
     """
@@ -137,9 +137,9 @@ def plan_addition(
 def plan_split(
     scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str]
 ) -> Planned:
-    """Memories of other types that are to be of this one, which is defined where there is none of that name.
+    """Plan to give memories of other types this one, which is added if it does not exist.
 
-    Raises NothingTellsThem, TypeSunset, and what ``plan_addition`` raises but TypeExists.
+    Raises NoMatchingRule, TypeSunset, and what ``plan_addition`` raises except TypeExists.
     """
     registry = read_registry(scope)
     own = None if name in registry else _define(scope, registry, name, definition)
@@ -151,7 +151,7 @@ def plan_split(
 
 
 def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
-    """Every memory of a type of the tenant's own is to be of another, and so is what is written from now on.
+    """Plan to retire one of the tenant's own types: its memories, and new writes of it, get another.
 
     Raises TypeUnknown, TypeBuiltIn, TypeSunset, BadSources.
     """
@@ -168,9 +168,9 @@ def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
 
 
 def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
-    """Let it hold for what is written from now on, and ask for what is there to follow.
+    """Apply the change to new writes, and request it for existing memories.
 
-    Raises ChangeUnderway; TypeExists when another user was quicker.
+    Raises ChangeUnderway; TypeExists if another user has added the type meanwhile.
     """
     try:
         with tenant_transaction(scope):
@@ -193,9 +193,9 @@ def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
 
 
 def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
-    """Take back what the change holds for from now on, and ask for its memories to be given their former types.
+    """Stop applying the change to new writes, and request that its memories get their former types back.
 
-    Raises ChangeUnknown, ChangeUnderway, ChangeBuiltUpon.  One that is undone already is given back as it is.
+    Raises ChangeUnknown, ChangeUnderway, ChangeHasDependents.  A change that is undone already is returned unchanged.
     """
     with tenant_transaction(scope):
         mine = TypeChange.objects.select_for_update().filter(tenant_id=scope.tenant_id)
@@ -223,7 +223,7 @@ def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
 
 
 def drop_if_unused(scope: Scope, change: TypeChange) -> None:
-    """Take a type that came with a change out of the registry, unless memories are of it by now.
+    """Remove the type that a change added from the registry, unless memories have it by now.
 
     In the tenant's transaction.
     """
@@ -232,7 +232,7 @@ def drop_if_unused(scope: Scope, change: TypeChange) -> None:
 
 
 def list_changes(scope: Scope) -> list[TypeChange]:
-    """Newest first."""
+    """The tenant's changes, newest first."""
     return list(TypeChange.objects.filter(tenant_id=scope.tenant_id).order_by("-pk"))
 
 
@@ -246,7 +246,7 @@ def get_change(scope: Scope, change_id: int | None = None) -> TypeChange:
 
 
 def count_by_type(scope: Scope) -> dict[str, int]:
-    """How many memories the tenant has of each type, archived ones too."""
+    """How many memories the tenant has of each type, including archived ones."""
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(retention_status__in=("active", "archived"))
         return dict(rows.order_by("type").values_list("type").annotate(Count("pk")))
@@ -260,7 +260,7 @@ def count_eligible(scope: Scope, sources: Sequence[str]) -> int:
 
 
 def count_to_undo(scope: Scope, change: TypeChange) -> int:
-    """How many memories have their type by this change, those that a user changed since too."""
+    """How many memories got their type from this change, including those that a user changed since."""
     with tenant_transaction(scope):
         return TypeChangeRow.objects.within(scope).filter(change_id=change.pk, state=RowState.CHANGED).count()
 

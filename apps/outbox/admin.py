@@ -19,7 +19,7 @@ from apps.outbox.services import try_again
 
 @admin.register(OutboxEvent)
 class OutboxEventAdmin(TenantRowsAdmin):
-    """Work that is still to be done; what is done is gone."""
+    """Open work: events are deleted when done."""
 
     heading = "Outbox"
     list_display = ("kind", "subject_id", "tenant", "state", "attempts", "lost", "error", "run_after", "created_at")

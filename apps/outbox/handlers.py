@@ -1,4 +1,4 @@
-"""Which work `outbox.drain` does: an app registers a handler for each kind when it is ready."""
+"""Registry of the outbox handlers that `outbox.drain` runs: apps register one for each kind of event."""
 
 from datetime import datetime
 from functools import cache
@@ -6,21 +6,21 @@ from typing import Final
 
 from apps.outbox.relay import OutboxKind, RoundRobin
 
-# The first is of no tenant; `memsync doctor` looks how soon it is gone.
+# "doctor" belongs to no tenant; `memsync doctor` measures how soon a worker takes it.
 HANDLERS: Final[dict[str, OutboxKind]] = {"doctor": OutboxKind()}
 
 
 def register(kind: str, handler: OutboxKind) -> None:
-    """For an app with work of its own: once, when it is ready."""
+    """Register the handler of a kind.  An app calls this once per kind, from ``AppConfig.ready``."""
     HANDLERS[kind] = handler
 
 
 @cache
 def relay() -> RoundRobin:
-    """This process's, over all registered kinds."""
+    """Return this process's relay for all registered kinds."""
     return RoundRobin(HANDLERS)
 
 
 def process_due_events(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Due work of each tenant and kind in turn; how many pieces were taken.  seconds: see ``RoundRobin.drain``."""
+    """Process due events of each tenant and kind in turn; return their number.  seconds: see ``RoundRobin.drain``."""
     return relay().drain(now=now, seconds=seconds)

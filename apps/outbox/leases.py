@@ -1,13 +1,13 @@
-"""Leases of work in the outbox: no worker holds a row while it works, and none waits for one that does.
+"""Leases on outbox events: no worker holds a row lock while it works, and no worker waits for another one.
 
-    claim      a token, until when, and by which connection, in one short transaction; the attempt is counted
-    finish     crossed off by the token, in the transaction of the work: both are there, or neither is
-    put_back   it failed: to be tried again, later each time
-    lose       it ran out of time; ``reclaim`` finds those whose worker did not live to say so
+    claim      store token, expiry and connection in one short transaction, and count the attempt
+    finish     delete the events by token, in the transaction of the work: both commit, or neither does
+    put_back   the work failed: retry with increasing delays
+    lose       the work ran out of time; ``reclaim`` finds events whose worker was killed
 
-What was asked for again while a worker was at it is not crossed off, and done once more.  What ends its worker is taken
-alone from then on, so that its neighbours go through, and set aside the third time: once among others, twice alone, or
-thrice alone.  Set aside is not given up: it is tried once a day, and when an operator asks for it.
+An event that was requested again while a worker ran it is not deleted, and runs once more.  An event that ended its
+worker is claimed alone from then on, so that other events are not affected.  The third time it is set aside: it is then
+retried once a day, and when an operator requests it.
 """
 
 import logging
@@ -25,7 +25,7 @@ from apps.outbox.models import OutboxEvent
 
 logger = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(seconds=30)  # longer than a task may take (CELERY_TASK_TIME_LIMIT of who works by leases)
+LEASE: Final = timedelta(seconds=30)  # longer than the hard time limit of tasks that work with leases
 MOST_LOST: Final = 3
 SET_ASIDE: Final = timedelta(days=1)
 FIRST_RETRY: Final = timedelta(seconds=5)
@@ -33,7 +33,7 @@ LAST_RETRY: Final = timedelta(minutes=15)
 WORKER_LOST, OUT_OF_TIME = "worker_lost", "out_of_time"  # in place of an error
 FREE: Final = {"token": None, "leased_until": None, "holder": None, "asked_again": 0}
 
-# Which tenants have due work of these kinds.  From one to the next along the index, however many rows lie between.
+# Tenants with due work of these kinds.  Skips from tenant to tenant in the index, whatever the number of rows.
 _TURNS: Final = """
 with recursive turns (kind, tenant_id) as (
     select wanted.kind, first.tenant_id from unnest(%(kinds)s::text[]) wanted (kind) cross join lateral (
@@ -49,7 +49,7 @@ select tenant_id, kind from turns where exists (
       and work.token is null)
 order by tenant_id, kind
 """
-# A worker that was killed has no connection any more; one that hangs has, until its lease runs out.
+# A killed worker has no connection any more.  A hanging worker keeps it, so its lease must expire.
 _LOST: Final = """
 select id from outbox_outboxevent work where token is not null and kind = any(%s) and (leased_until <= %s or
     holder is not null and not exists (select from pg_stat_activity server where server.pid = work.holder))
@@ -58,13 +58,16 @@ order by id for update skip locked
 
 
 class LeaseLost(Exception):
-    """Another worker has the work by now, or it is gone."""
+    """Another worker has the lease by now, or the event is deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Pieces of one kind of one tenant, ascending.  lost: how many workers they have ended; then there is one piece.
-    reason: why the last of them ended, or how it failed before.  position: of the first, how far it is."""
+    """A lease on events of one kind and one tenant.
+
+    subject_ids: ascending.  lost: how many workers the event has ended; if any, it is the only one in the lease.
+    reason: why the last worker ended, or the last error.  position: progress of the first event.
+    """
 
     token: uuid.UUID
     tenant_id: int
@@ -76,14 +79,14 @@ class Lease:
 
 
 def turns(kinds: Iterable[str], *, now: datetime) -> list[tuple[int, str]]:
-    """Every tenant and kind of which work is due, in order."""
+    """Return each (tenant id, kind) with due work, in order."""
     with connection.cursor() as cursor:
         cursor.execute(_TURNS, {"kinds": list(kinds), "now": now})
         return [(tenant_id, kind) for tenant_id, kind in cursor.fetchall()]
 
 
 def claim(tenant_id: int, kind: str, *, most: int, now: datetime) -> Lease | None:
-    """Take due work, those first that wait longest; None where there is none that others have not taken."""
+    """Lease due events, the longest waiting first; None if no unleased event is due."""
     with transaction.atomic():
         due = OutboxEvent.objects.select_for_update(skip_locked=True).filter(
             kind=kind, tenant_id=tenant_id, run_after__lte=now, token=None
@@ -109,9 +112,9 @@ def claim(tenant_id: int, kind: str, *, most: int, now: datetime) -> Lease | Non
 
 
 def finish(lease: Lease, subject_ids: Sequence[int]) -> None:
-    """Cross off what is done, but for what was asked for again meanwhile.  At the end of the transaction of the work.
+    """Delete finished events, except those requested again meanwhile.  Call it at the end of the work's transaction.
 
-    Raises LeaseLost where another worker has one: the work is undone with the transaction, as that worker does it.
+    Raises LeaseLost if another worker has one of the events: that rolls back the work, and the other worker does it.
     """
     rows = _leased(lease, subject_ids)
     if len(rows) != len(subject_ids):
@@ -123,24 +126,24 @@ def finish(lease: Lease, subject_ids: Sequence[int]) -> None:
 
 
 def move_on(lease: Lease, position: int, *, now: datetime) -> None:
-    """Part of it is done: the rest is behind what else is due.  No error where another worker has it by now."""
+    """Store the progress of a job and requeue it behind other due work.  No error if another worker has the lease."""
     with transaction.atomic():
         for row in _leased(lease, lease.subject_ids):
-            # What was asked for again begins again.
+            # A job that was requested again starts from the beginning.
             at = 0 if row.asked_again else position
             mine = OutboxEvent.objects.filter(pk=row.pk)
             mine.update(**FREE, run_after=now, attempts=0, lost=0, position=at, error="")
 
 
 def release(lease: Lease) -> None:
-    """As if it had never been taken."""
+    """Return the events as if they had never been leased."""
     with transaction.atomic():
         pks = [row.pk for row in _leased(lease, lease.subject_ids)]
         OutboxEvent.objects.filter(pk__in=pks).update(**FREE, attempts=F("attempts") - 1)
 
 
 def put_back(lease: Lease, subject_ids: Sequence[int], reason: str, *, now: datetime) -> None:
-    """To be tried again, later each time; what was asked for again meanwhile, when that says."""
+    """Schedule a retry of failed events with increasing delays.  An event requested again keeps its requested time."""
     with transaction.atomic():
         rows = _leased(lease, subject_ids)
         for row in rows:
@@ -153,15 +156,15 @@ def put_back(lease: Lease, subject_ids: Sequence[int], reason: str, *, now: date
 
 
 def lose(lease: Lease, *, is_mended: bool = False, now: datetime) -> None:
-    """What is left of it took too long.  is_mended: see ``reclaim``."""
+    """End the lease on events that ran out of time.  is_mended: see ``reclaim``."""
     with transaction.atomic():
         _note_lost(_leased(lease, lease.subject_ids), OUT_OF_TIME, now=now, mended={lease.kind} if is_mended else ())
 
 
 def reclaim(kinds: Iterable[str], *, mended: Collection[str] = (), now: datetime) -> None:
-    """End the leases of workers that were killed or took too long at work of these kinds.
+    """End the leases of workers that were killed or ran out of time, for events of these kinds.
 
-    mended: those of them that are not set aside, as their handler deals with what ends workers.
+    mended: the kinds that are never set aside, because their handler deals with events that end workers.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -190,7 +193,7 @@ def _note_lost(rows: Sequence[OutboxEvent], reason: str, *, now: datetime, mende
 
 
 def _leased(lease: Lease, subject_ids: Sequence[int]) -> list[OutboxEvent]:
-    """Those that are still ours, locked in the order in which they are asked for.  Inside a transaction."""
+    """Lock and return the events still held by this lease, in the lock order of ``enqueue``.  Needs a transaction."""
     mine: QuerySet[OutboxEvent] = OutboxEvent.objects.select_for_update().filter(
         token=lease.token, subject_id__in=list(subject_ids)
     )
@@ -198,7 +201,7 @@ def _leased(lease: Lease, subject_ids: Sequence[int]) -> list[OutboxEvent]:
 
 
 def _connection() -> int | None:
-    """By which the worker is known to live; behind a pooler it could be another's at any time."""
+    """Return the worker's database process id, to detect its death; None behind a pooler, where it may change."""
     if not settings.DATABASE_PREPARE:
         return None
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Work that a committed change requests."""
+"""Model of the outbox: background work requested by committed changes."""
 
 from django.db import models
 
@@ -6,14 +6,14 @@ from apps.core.models import BaseModel
 
 
 class OutboxEvent(BaseModel):
-    """Work that a committed change asks for.  Holds ids and nothing that could be read; deleted when done.
+    """Work requested by a committed change.  Holds ids only, no content; deleted when done.
 
-    Global on purpose: the worker that drains it must see every tenant's rows, and enters each tenant to do the work.
+    Global on purpose: the worker must see every tenant's rows, and enters each tenant to do the work.
 
-    attempts: counted before each.  token, leased_until, holder: of the worker at it (``apps.outbox.leases``); holder is
-    the process id of its connection in the database server.  asked_again: how often it was asked for meanwhile.
-    lost: how many workers were killed, or ran out of time, at it.  position: how far it is, of what is done in parts.
-    error: why it was put back, or set aside.
+    attempts: counted before each attempt.  token, leased_until, holder: the lease (``apps.outbox.leases``); holder is
+    the worker's process id in the database server.  asked_again: number of requests during the lease.  lost: number of
+    workers that were killed or ran out of time.  position: progress of work done in parts.  error: why it was put back
+    or set aside.
     """
 
     tenant_id = models.BigIntegerField()
@@ -35,7 +35,7 @@ class OutboxEvent(BaseModel):
             models.Index(fields=("token",), condition=models.Q(token__isnull=False), name="outbox_leased"),
         )
         constraints = (
-            # One open piece of work per thing: asking again while it waits changes nothing.
+            # One open event per subject: requesting it again while it waits changes nothing.
             models.UniqueConstraint(fields=("tenant_id", "kind", "subject_id"), name="outbox_once"),
         )
 

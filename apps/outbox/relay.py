@@ -1,4 +1,4 @@
-"""The outbox's other end: tenants and kinds in turn, each piece done inside its tenant and crossed off with it."""
+"""Outbox worker: processes tenants and kinds in turn, and deletes each event in the transaction of its work."""
 
 import logging
 import time
@@ -22,24 +22,25 @@ from apps.projects.system import find_system_scope
 logger = logging.getLogger(__name__)
 
 LONGEST_BATCH: Final = 20
-SLICE_SECONDS: Final = 2.0  # then whatever else waits in the queue has its turn
-# For tasks that drain, from their beginning: seconds of their own work, and by the clock; below ``leases.LEASE``, so
-# that no worker is at what was taken over.
+SLICE_SECONDS: Final = 2.0  # then other tasks in the queue get their turn
+# Time limits in seconds of the tasks that drain.  Below ``leases.LEASE``, so that no worker still runs an event that
+# another one has taken over.
 SOFT_LIMIT: Final = 12
 HARD_LIMIT: Final = 15
-TURN_SECONDS: Final = 0.5  # about how long one turn may take, while others wait for theirs; slower machines take less
+TURN_SECONDS: Final = 0.5  # target duration of one turn; slower machines get smaller batches
 
 Job = Callable[[Scope, int, int, datetime], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxKind:
-    """What is done about work of one kind.
+    """The handler for events of one kind.
 
-    do: about several subjects of a tenant, inside its transaction.  job: about one, a part at a time, in transactions
-    of its own; it gets how far it is (0 at first) and returns how far then, or None when there is no more.
-    mend: of a job whose next part has ended workers; it gets how many, and why the last one ended (``leases``), and
-    sees to it that the job goes on without what ends them, or says False: not yet.  A job without one is set aside.
+    do: processes several subjects of a tenant, inside its transaction.
+    job: processes one subject in parts, in its own transactions; it gets the position (0 at first) and returns the next
+    one, or None when done.
+    mend: called for a job whose next part has ended workers, with their number and the last reason (``leases``); it
+    makes the job skip the cause, or returns False for not yet.  A job without ``mend`` is set aside.
     """
 
     do: Callable[[Scope, Sequence[int], datetime], None] | None = None
@@ -49,12 +50,14 @@ class OutboxKind:
 
 
 class Postponed(Exception):
-    """A part of a job failed, which is noted: it is to be tried again, and not immediately."""
+    """A part of a job failed and the failure is recorded: retry it later."""
 
 
 class RoundRobin:
-    """Tenants and kinds one after the other.  To be kept by a process: it knows whose turn was last, and how many
-    pieces of each kind make a turn here."""
+    """Processes tenants and kinds in turn.
+
+    One instance per process: it stores the last turn, and the batch size of each kind on this machine.
+    """
 
     def __init__(self, kinds: Mapping[str, OutboxKind]) -> None:
         self._kinds = kinds
@@ -63,9 +66,10 @@ class RoundRobin:
         self._sizes = {name: 1 if kind.job else kind.batch for name, kind in kinds.items()}
 
     def drain(self, *, now: datetime, seconds: float = float("inf")) -> int:
-        """One turn for each tenant and kind with due work, beginning behind the last; how many pieces were taken.
+        """Run one turn for each tenant and kind with due work, after the last turn; return the number of events.
 
-        seconds: after which no further turn begins.  What takes too long raises SoftTimeLimitExceeded, and is counted.
+        seconds: start no further turn after this time.  Work that takes too long raises SoftTimeLimitExceeded and is
+        counted as lost.
         """
         began = time.monotonic()
         leases.reclaim(self._kinds, mended=self._mended, now=now)
@@ -79,14 +83,14 @@ class RoundRobin:
         return taken
 
     def work(self, *, clock: Callable[[], datetime], seconds: float = SLICE_SECONDS) -> bool:
-        """Drain until nothing is due, or until no further turn is to begin; whether there may be more."""
+        """Drain until nothing is due or the time is over.  Return whether there may be more work."""
         deadline = time.monotonic() + seconds
         try:
             while self.drain(now=clock(), seconds=deadline - time.monotonic()):
                 if time.monotonic() > deadline:
                     return True
         except SoftTimeLimitExceeded:
-            return True  # what took so long is noted, and there are others
+            return True  # the slow event is recorded as lost; other events may be due
         return False
 
     def _take(self, tenant_id: int, name: str, now: datetime) -> int:
@@ -100,7 +104,7 @@ class RoundRobin:
         except SoftTimeLimitExceeded:
             leases.lose(lease, is_mended=kind.mend is not None, now=now)
             raise
-        except BaseException:  # the worker is told to end
+        except BaseException:  # the worker is shutting down
             leases.release(lease)
             raise
         took = time.monotonic() - began
@@ -142,7 +146,7 @@ def _go_on(lease: Lease, kind: OutboxKind, job: Job, scope: Scope, now: datetime
 
 
 def _do(lease: Lease, subject_ids: Sequence[int], kind: OutboxKind, scope: Scope | None, now: datetime) -> None:
-    """scope: None for a tenant that is closed, of which nothing is done."""
+    """Process events; if a batch fails, process each one alone.  scope: None for a closed tenant: no work is done."""
     try:
         _do_in_one(lease, subject_ids, kind, scope, now)
     except (SoftTimeLimitExceeded, LeaseLost):
@@ -157,15 +161,15 @@ def _do(lease: Lease, subject_ids: Sequence[int], kind: OutboxKind, scope: Scope
 
 @retried
 def _do_in_one(lease: Lease, subject_ids: Sequence[int], kind: OutboxKind, scope: Scope | None, now: datetime) -> None:
-    """The work and its crossing off, in one transaction."""
+    """Do the work and delete its events, in one transaction."""
     with tenant_transaction(scope) if scope else transaction.atomic():
         if scope is not None and kind.do is not None:
             kind.do(scope, subject_ids, now)
-        leases.finish(lease, subject_ids)  # with all other locks held, as by who asks for work
+        leases.finish(lease, subject_ids)  # last, like ``enqueue``, so that locks are taken in the same order
 
 
 def _is_away(error: Exception) -> bool:
-    """Whether it was something outside that failed, and would fail for each piece alike."""
+    """Whether an external service failed, so that every event would fail in the same way."""
     if isinstance(error, AdapterError):
         return not error.permanent
     if isinstance(error, OperationalError | InterfaceError):

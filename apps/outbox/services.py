@@ -11,7 +11,7 @@ from apps.outbox.models import OutboxEvent
 
 
 def try_again(scope: InTenant, event_id: int, *, actor: str, now: datetime) -> bool:
-    """Have work that failed be tried now, as if for the first time.  False where it is done, or a worker is at it."""
+    """Retry failed work now, with its counters reset.  Return False if it is done or a worker is running it."""
     with tenant_transaction(scope):
         mine = OutboxEvent.objects.filter(tenant_id=scope.tenant_id, pk=event_id)
         work = mine.filter(token=None).exclude(error="").select_for_update().first()
@@ -26,12 +26,12 @@ def try_again(scope: InTenant, event_id: int, *, actor: str, now: datetime) -> b
 def enqueue(
     scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime, after: timedelta = timedelta(0)
 ) -> None:
-    """Ask for work on each subject once this transaction commits.  Work already waiting is not asked for twice.
+    """Request work on each subject, to run after this transaction commits.  Waiting events are not duplicated.
 
-    after: not before that long from now; work that waits already is not put off, and what was set aside stays there.
+    after: minimum delay.  It does not postpone waiting events, and events that were set aside stay so.
 
-    Work that is being done may have read what this transaction changes: it is counted as asked for again, and done once
-    more.  It waits for no one but others who ask.
+    If a worker already runs an event, the event is counted as requested again and runs once more, because the worker
+    may have read the rows before this transaction changed them.  This call waits only for other callers of it.
     """
     with prepared_cursor() as cursor:
         cursor.execute(

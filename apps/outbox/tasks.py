@@ -1,4 +1,4 @@
-"""Celery tasks: the outbox."""
+"""Celery tasks of the outbox."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,19 +8,19 @@ from apps.outbox import handlers
 from apps.outbox.models import OutboxEvent
 from apps.outbox.relay import HARD_LIMIT, SOFT_LIMIT
 
-OF_THE_DOCTOR = "doctor"  # kind of a row of the outbox that is of no tenant, and there to be taken out
+OF_THE_DOCTOR = "doctor"  # kind of an outbox row without a tenant, which `memsync doctor` uses as a probe
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name="outbox.drain", ignore_result=True, soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT
 )
 def drain(**_: object) -> None:
-    """Do due work until there is none; for a while, and then another task goes on."""
+    """Do due work for a while; if there may be more, notify another task."""
     if handlers.relay().work(clock=timezone.now):
         notify(drain)
 
 
 @shared_task(name="outbox.answer", ignore_result=True)  # type: ignore[untyped-decorator]
 def answer(number: int, **_: object) -> None:
-    """Take the doctor's row of that number out of the outbox: a worker takes tasks from this queue."""
+    """Delete the doctor's row with this number: this proves that a worker takes tasks from the queue."""
     OutboxEvent.objects.filter(kind=OF_THE_DOCTOR, tenant_id=0, subject_id=number).delete()

@@ -10,11 +10,11 @@ RULES = (
     "active_days", "active_from", "archive_days", "grace_days", "task_ttl_seconds", "event_max_age_seconds",
     "superseded_max_age_seconds", "superseded_max_count",
 )  # fmt: skip
-KEEP: Final = 2**31 - 1  # a rule that is said to limit nothing: more than any number, so that the least still holds
+KEEP: Final = 2**31 - 1  # "no limit": larger than any other value, so that the smallest value is still the strictest
 
 
 class Level(models.TextChoices):
-    """What a rule or a legal hold is for."""
+    """What a rule or a legal hold applies to."""
 
     TENANT = "tenant"
     PROJECT = "project"
@@ -23,19 +23,21 @@ class Level(models.TextChoices):
 
 
 class AgeFrom(models.IntegerChoices):
-    """What the age of a memory is counted from.  The strictest is the least."""
+    """Start of a memory's age.  The smallest value is the strictest."""
 
     STORED = 0, "When it was stored"
     USED = 1, "When it was last said or recalled"
 
 
 class RetentionPolicy(ScopedModel):
-    """How long memories are kept: of the whole tenant, of one project or of one space.  A rule that is None says
-    nothing; of those that levels say the strictest holds (``apps.policies.retention``).
+    """How long memories of a tenant, a project or a space are kept.
 
-    active_days: until they are archived or deleted; KEEP never.  active_from: what these days are counted from.
-    archive_days: from then until they are deleted; 0 archives nothing.  grace_days: from the deletion until they are
-    gone for good.
+    A rule that is None is not set; of the levels that set a rule, the strictest value applies
+    (``apps.policies.retention``).
+
+    active_days: days until memories are archived or deleted; KEEP: never.  active_from: start of these days.
+    archive_days: days from archiving until deletion; 0: no archive.  grace_days: days from deletion until permanent
+    removal.
     """
 
     level = models.CharField(max_length=8, choices=Level)

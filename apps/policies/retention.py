@@ -1,8 +1,8 @@
-"""How long memories are kept: what each level says, and which of it holds.
+"""Retention policies: the rules set at each level, and the effective rules.
 
-The strictest of what the tenant, the project and the space say holds, rule by rule; where the tenant says nothing, the
-deployment's defaults apply.  A rule's value is a whole number.  KEEP limits nothing and is larger than any
-other; of ``active_from`` it is an ``AgeFrom``.
+For each rule, the strictest value of the tenant, the project and the space applies.  The deployment's defaults replace
+rules that the tenant does not set.  A rule's value is an integer.  KEEP means no limit and is larger than any other
+value; the value of ``active_from`` is an ``AgeFrom``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "superseded_max_age_seconds": "how long a replaced value is kept after it was replaced",
     "superseded_max_count": "how many replaced values of one fact are kept",
 }
-# name: the least and the most that may be said.
+# Rule name: smallest and largest value allowed.
 BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "active_days": (1, 36_500),
     "archive_days": (0, 36_500),
@@ -45,21 +45,21 @@ BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "superseded_max_age_seconds": (60, 3_153_600_000),
     "superseded_max_count": (1, 1_000_000),
 }
-# Those that may also say ``keep``: no limit.
+# Rules that may also be set to ``keep``, which means no limit.
 LIMITS: Final = tuple(rule for rule in BOUNDS if rule not in ("archive_days", "grace_days"))
 WORDS: Final[Mapping[str, int]] = {"stored": AgeFrom.STORED, "used": AgeFrom.USED}  # of active_from
 GRACE_DAYS: Final = 7
-# The least that an API key may say: what it makes go can be brought back for a week, and nothing goes within the day.
+# Smallest values that an API key may set: its deletions can be undone for a week, and nothing is deleted within a day.
 LEAST_OF_KEYS: Final[Mapping[str, int]] = {
     "grace_days": GRACE_DAYS,
     "task_ttl_seconds": 86_400,
     "event_max_age_seconds": 86_400,
     "superseded_max_age_seconds": 86_400,
 }
-DEFAULT: Final = "default"  # the level of what the deployment says
+DEFAULT: Final = "default"  # the level of the deployment's defaults
 
 _ROW: Final = Columns(RetentionPolicy, "said")
-# Each by an index of its own, however many spaces have a policy.
+# Each part of the union uses its own index, however many spaces have a policy.
 _CONCERNED: Final = f"""
 select {_ROW.sql} from policies_retentionpolicy said where said.tenant_id = %s and said.level = 'tenant'
 union all
@@ -93,7 +93,7 @@ class StricterThanKeysMay(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What one level says.  target_id: of the project or the space; 0 otherwise.  rules: those that it says."""
+    """The rules set at one level.  target_id: id of the project or the space; 0 otherwise."""
 
     level: str
     target_id: int = 0
@@ -103,7 +103,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """value: None where no level says anything.  level, target_id: whose word it is."""
+    """An effective rule.  value: None if no level sets it.  level, target_id: where the value comes from."""
 
     rule: str
     value: int | None = None
@@ -112,7 +112,7 @@ class InForce:
 
     @property
     def limit(self) -> int | None:
-        """The number that limits; None where there is no limit."""
+        """The limit as a number; None for no limit."""
         return None if self.rule == "active_from" or self.value == KEEP else self.value
 
     @property
@@ -121,7 +121,7 @@ class InForce:
 
 
 def word_of(rule: str, value: int | None) -> int | str | None:
-    """A rule's value as people and programs write it: a number, ``keep``, ``used`` or ``stored``."""
+    """Return a rule's value in its external form: a number, ``keep``, ``used`` or ``stored``."""
     if value is None:
         return None
     if rule == "active_from":
@@ -130,7 +130,7 @@ def word_of(rule: str, value: int | None) -> int | str | None:
 
 
 def value_of(rule: str, word: str) -> int:
-    """What ``word_of`` gives, read back.  Raises PolicyRefused."""
+    """Parse a value of ``word_of``.  Raises PolicyRefused."""
     if rule == "active_from" and word in WORDS:
         return WORDS[word]
     if rule in LIMITS and word == "keep":
@@ -141,7 +141,7 @@ def value_of(rule: str, word: str) -> int:
 
 
 def wanted(rule: str) -> str:
-    """What may be said of a rule, in words."""
+    """Return the allowed values of a rule in words."""
     if rule == "active_from":
         return "used or stored"
     least, most = BOUNDS[rule]
@@ -149,7 +149,7 @@ def wanted(rule: str) -> str:
 
 
 def in_words(holds: Mapping[str, InForce]) -> str:
-    """What these rules do, in one sentence for anybody."""
+    """Describe these rules in one sentence for end users."""
     days, archived = holds["active_days"].limit, holds["archive_days"].limit or 0
     if days is None:
         return "Memories are kept for good: none is deleted because of its age."
@@ -164,7 +164,7 @@ def _days(number: int) -> str:
 
 
 def default_policy() -> Policy:
-    """What holds where a tenant says nothing."""
+    """Return the deployment's policy, for rules that a tenant does not set."""
     rules = {
         "active_days": int(settings.RETENTION_DAYS) or KEEP,
         "active_from": int(AgeFrom.USED),
@@ -175,20 +175,20 @@ def default_policy() -> Policy:
 
 
 def all_policies(scope: Scope) -> list[Policy]:
-    """Of every level of the tenant; the first is the tenant's own, or the default in its place, rule by rule.
+    """Return the policies of all levels of the tenant: first its own, then the defaults for rules it does not set.
 
-    Inside the tenant's transaction.
+    Call it inside the tenant's transaction.
     """
     return _read(RetentionPolicy.objects.within(scope).order_by("pk"))
 
 
 def policies_of(scope: Scope, *, project_id: int | None, space_ids: Iterable[int] = ()) -> list[Policy]:
-    """As ``all_policies``, of those that concern this project and these spaces."""
+    """As ``all_policies``, but only policies that apply to this project and these spaces."""
     return of_project(policies_for(scope, space_ids), project_id)
 
 
 def policies_for(scope: Scope, space_ids: Iterable[int]) -> list[Policy]:
-    """As ``all_policies``, of those that concern a memory of these spaces, whichever project it is of."""
+    """As ``all_policies``, but only policies that can apply to memories of these spaces, in any project."""
     mine = scope.tenant_id
     with prepared_cursor() as cursor:
         cursor.execute(_CONCERNED, [mine, mine, mine, list(space_ids)])
@@ -196,12 +196,12 @@ def policies_for(scope: Scope, space_ids: Iterable[int]) -> list[Policy]:
 
 
 def of_project(policies: Iterable[Policy], project_id: int | None) -> list[Policy]:
-    """Without those of other projects."""
+    """Return the policies without those of other projects."""
     return [one for one in policies if one.level != Level.PROJECT or one.target_id == project_id]
 
 
 def strictest(policies: Iterable[Policy]) -> dict[str, InForce]:
-    """Rule by rule, the least that anybody says.  Of two that say the same, the first."""
+    """Return the effective value of each rule: the smallest one.  If two are equal, the first policy counts."""
     found = {rule: InForce(rule=rule) for rule in RULES}
     for one in policies:
         for rule, value in one.rules.items():
@@ -212,7 +212,7 @@ def strictest(policies: Iterable[Policy]) -> dict[str, InForce]:
 
 
 def in_force(scope: Scope, *, project_id: int | None, space_ids: Iterable[int] = ()) -> dict[str, InForce]:
-    """What holds for memories of this project and these spaces, and whose word each rule is."""
+    """Return the effective rules for memories of this project and these spaces, with their origin."""
     with tenant_transaction(scope):
         return strictest(policies_of(scope, project_id=project_id, space_ids=space_ids))
 
@@ -220,14 +220,14 @@ def in_force(scope: Scope, *, project_id: int | None, space_ids: Iterable[int] =
 def explain(
     scope: Scope, *, project_id: int | None, space_ids: Iterable[int] = ()
 ) -> tuple[list[Policy], dict[str, InForce]]:
-    """What each level says that concerns this project and these spaces, the default's included; and what holds."""
+    """Return the policies that apply to this project and these spaces, defaults included, and the effective rules."""
     with tenant_transaction(scope):
         said = policies_of(scope, project_id=project_id, space_ids=space_ids)
     return said, strictest(said)
 
 
 def list_said(scope: Scope, *, most: int) -> list[Policy]:
-    """What projects and spaces of the tenant say, last changed first.  most: of them."""
+    """Return up to ``most`` policies of the tenant's projects and spaces, last changed first."""
     with tenant_transaction(scope):
         rows = RetentionPolicy.objects.within(scope).exclude(level=Level.TENANT)
         return [_policy(row) for row in rows.order_by("-updated_at", "-pk")[:most]]
@@ -236,13 +236,13 @@ def list_said(scope: Scope, *, most: int) -> list[Policy]:
 def set_policy(
     scope: Scope, level: Level, target_id: int, rules: Mapping[str, int], *, loosens: bool = False, now: datetime
 ) -> Policy:
-    """Say these rules at this level; what is not named stays as it is said.
+    """Set these rules at this level.  Other rules do not change.
 
-    target_id: of the project or the space, which the caller has found in the scope.  loosens: whether more may be kept
-    than held before: the person who runs the deployment may say so, and an owner in person.  The audit trail says of
-    each rule whether it was loosened or tightened, and what held before.
+    target_id: id of the project or space, which the caller has looked up in the scope.  loosens: allow values that keep
+    more than the effective ones; only the operator of the deployment and an owner in person may pass it.  An audit
+    event for each rule records whether it was loosened or tightened, and the previous effective value.
 
-    Raises PolicyRefused; StricterThanKeysMay, PolicyLoosened or StricterAbove naming each field.
+    Raises PolicyRefused; StricterThanKeysMay, PolicyLoosened or StricterAbove, with each field in the details.
     """
     _check(rules)
     if scope.principal.kind == "api_key":
@@ -325,7 +325,7 @@ def _some(target_id: int | None) -> list[int]:
 def _read(rows: Iterable[RetentionPolicy]) -> list[Policy]:
     said = [_policy(row) for row in rows]
     own = next((one for one in said if one.level == Level.TENANT), Policy(level=Level.TENANT))
-    # The default holds for what the tenant does not say, so that its operator may also say more.
+    # The defaults apply only to rules that the tenant does not set, so a tenant may also set a larger value.
     default = default_policy()
     rest = {name: value for name, value in default.rules.items() if name not in own.rules}
     return [own, Policy(level=DEFAULT, rules=rest), *(one for one in said if one.level != Level.TENANT)]

@@ -1,4 +1,4 @@
-"""Projects, and spaces: how much each holds, never what."""
+"""Projects and spaces in the admin: counts, never content."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from apps.tenants.models import Tenant
 
 
 def scope_of(request: HttpRequest, tenant: Tenant) -> Scope:
-    """The signed-in user, at work inside this tenant.  It reaches no space."""
+    """The signed-in operator's scope in this tenant, without a space."""
     return scope_in(tenant, principal=Principal(kind="account", id=request.user.pk or 0))
 
 
@@ -142,7 +142,7 @@ class ProjectAdmin(OperatorAdmin):
 
 @admin.register(Space)
 class SpaceAdmin(OperatorAdmin):
-    """Where memories live: each has its own keys, so that nothing in one can be found from another."""
+    """Spaces of memories.  Each has its own keys, so that nothing in one space can be found from another."""
 
     list_display = ("id", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at")
     list_filter = ("environment", "kind", "tenant")
@@ -154,7 +154,7 @@ class SpaceAdmin(OperatorAdmin):
 
     @display(description="Contents")
     def in_need(self, space: Space) -> str:
-        """Not here: in the console, to a user who shows a second factor, and after others said yes."""
+        """A link to break-glass access in the console, which requires a second factor and the approval of others."""
         page = reverse("web_break_glass_ask", args=[space.tenant.name, space.pk])
         return format_html("Encrypted. {}", link("Break the glass", page))
 

@@ -1,4 +1,4 @@
-"""Projects, and spaces: the owner scopes of memories."""
+"""Projects and spaces.  Every memory belongs to a space."""
 
 import secrets
 import uuid
@@ -17,7 +17,7 @@ def new_project_id() -> str:
 
 
 class Review(models.TextChoices):
-    """What of what is extracted from other people's words waits until a person has looked at it."""
+    """Which memories extracted from end users' words wait for review."""
 
     BY_DOOR = "by_door", "Of turns what is unsure, of other ways in nothing"
     OFF = "off", "Nothing"
@@ -26,14 +26,14 @@ class Review(models.TextChoices):
 
 
 class Project(ScopedModel):
-    """A tenant's workload.  Every tenant has one default project."""
+    """A workload of a tenant.  Every tenant has one default project."""
 
     public_id = models.CharField(max_length=64, default=new_project_id)
     name = models.CharField(max_length=200)
     is_default = models.BooleanField(default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(null=True, blank=True)
-    # A default of the database too: the code before this one makes projects without it.
+    # Also a database default: the previous version inserts projects without it.
     review = models.CharField(max_length=16, choices=Review, default=Review.BY_DOOR, db_default=Review.BY_DOOR.value)
 
     objects = ScopedManager["Project"]()
@@ -56,7 +56,7 @@ class Project(ScopedModel):
 class Space(BoundModel, ScopedModel):
     """(tenant, environment, kind, owner): one vector namespace, one set of derived keys, one shred salt, one txid.
 
-    doc_count and term_total describe the indexed memories, for BM25: how many, and how many terms in all.
+    doc_count and term_total are the BM25 statistics of the indexed memories: their number and their number of terms.
     """
 
     bound_as: ClassVar = "space"

@@ -1,4 +1,4 @@
-"""Scope: whose data, in which environment, for whom and by what right.  The first argument of every service."""
+"""Scope: tenant, environment, caller and permissions of a call.  The first argument of every service."""
 
 import uuid
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Environment(StrEnum):
-    """Fixed by the API key; never taken from a request's body."""
+    """Set by the API key; never taken from a request's body."""
 
     DEVELOPMENT = "development"
     STAGING = "staging"
@@ -33,7 +33,8 @@ class TenantRef:
 class SpaceRef:
     """One vector namespace, one set of derived keys.
 
-    owner_id: the end user's id where the kind is end_user.  identity_version: of the key its handles are made with.
+    owner_id: the end user's id if the kind is end_user.  identity_version: version of the key that its handles are made
+    with.
     """
 
     id: int
@@ -47,7 +48,7 @@ class SpaceRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who asks: an API key, an account or the system itself.  ``id`` is that row's id; 0 for the system."""
+    """The caller: an API key, an account or the system itself.  ``id`` is that row's id; 0 for the system."""
 
     kind: str
     id: int
@@ -62,10 +63,11 @@ SYSTEM = Principal(kind="system", id=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """project_id: rows of that project and rows of none are in reach; ``None`` means rows of any project.
+    """Limits of a call: which tenant, environment, project and spaces it reaches, for whom, with which permissions.
 
-    wall: the project that the caller is pinned to and does not leave, for what is else seen from every project of the
-    tenant, such as jobs; ``None``: no wall.
+    project_id: rows of that project and rows without a project are in reach; ``None``: rows of any project.  wall: the
+    project that the caller is pinned to.  It also limits objects that are otherwise visible from every project of the
+    tenant, such as jobs; ``None``: no such limit.
     """
 
     tenant: TenantRef
@@ -81,7 +83,7 @@ class Scope:
         return self.tenant.id
 
     def in_spaces(self, *spaces: SpaceRef) -> Self:
-        """The same scope, reaching exactly these spaces.  Raises ValueError for a space of another environment."""
+        """A copy of the scope with exactly these spaces.  Raises ValueError for a space of another environment."""
         for space in spaces:
             if space.environment != self.environment:
                 raise ValueError("a scope reaches only spaces of its own environment")
@@ -89,6 +91,6 @@ class Scope:
 
     @property
     def space(self) -> SpaceRef:
-        """The one space of a scope that writes.  Raises ValueError when there is none, or more than one."""
+        """The one space of a scope that writes.  Raises ValueError if there is none, or more than one."""
         (space,) = self.spaces
         return space

@@ -1,4 +1,4 @@
-"""Finding projects; and the scope of a person or command at work inside one tenant."""
+"""Queries of projects, and the scope of a user or command inside one tenant."""
 
 from dataclasses import replace
 
@@ -23,18 +23,18 @@ class SpaceNotFound(NotFound):
 
 
 def scope_in(tenant: Tenant, *, principal: Principal = SYSTEM) -> Scope:
-    """This person or command at work inside one tenant.  It reaches no space, so it can read no memory."""
+    """Scope of this user or command inside one tenant.  It has no space, so it can read no memory."""
     return replace(system_scope(tenant), principal=principal)
 
 
 def find_project(scope: Scope, public_id: str) -> Project | None:
-    """The tenant's project of this public id.  None for one that does not exist and for another tenant's alike."""
+    """The tenant's project with this public id; None if it does not exist or belongs to another tenant."""
     with tenant_transaction(scope):
         return Project.objects.within(scope).filter(public_id=public_id).first()
 
 
 def get_project(scope: Scope, public_id: str) -> Project:
-    """As ``find_project``, but raises ProjectNotFound."""
+    """Like ``find_project``, but raises ProjectNotFound."""
     project = find_project(scope, public_id)
     if project is None:
         raise ProjectNotFound
@@ -42,13 +42,13 @@ def get_project(scope: Scope, public_id: str) -> Project:
 
 
 def is_archived(scope: Scope, project_id: int) -> bool:
-    """Whether the tenant's project of this id can only be read."""
+    """Whether the tenant's project with this row id is read-only."""
     with tenant_transaction(scope):
         return Project.objects.within(scope).filter(pk=project_id).exclude(archived_at=None).exists()
 
 
 def default_project(scope: Scope) -> Project:
-    """Every tenant has exactly one.  Raises ProjectNotFound for a tenant that was not opened properly."""
+    """The tenant's default project.  Raises ProjectNotFound for a tenant that was not provisioned completely."""
     with tenant_transaction(scope):
         project = Project.objects.within(scope).filter(is_default=True).first()
     if project is None:
@@ -57,7 +57,7 @@ def default_project(scope: Scope) -> Project:
 
 
 def review_policy(scope: Scope) -> Review:
-    """What of the scope's project waits for a person.  Inside the tenant's transaction."""
+    """Which memories of the scope's project wait for review.  Inside the tenant's transaction."""
     if scope.project_id is None:
         return Review.BY_DOOR
     policy = Project.objects.within(scope).filter(pk=scope.project_id).values_list("review", flat=True).first()

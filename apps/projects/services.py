@@ -1,4 +1,4 @@
-"""Making and archiving projects.  Each change leaves an audit row in its own transaction."""
+"""Create, rename and archive projects.  Each change writes an audit row in its transaction."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,7 +28,8 @@ class UnknownReview(Invalid):
 
 
 def create_project(scope: Scope, name: str, *, is_default: bool = False, now: datetime) -> Project:
-    """is_default: for the code that opens a tenant; the database refuses a second one.  Raises ProjectNameRefused."""
+    """Create a project.  is_default: only when the tenant is provisioned; the database refuses a second default.
+    Raises ProjectNameRefused."""
     name = _checked(name)
     with tenant_transaction(scope):
         project: Project = Project.objects.create(scope, name=name, is_default=is_default, created_at=now)
@@ -48,7 +49,7 @@ def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project
 
 
 def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
-    """Its memories can be read and no longer added to.  One that is archived already stays as it is.
+    """Archive a project: its memories can be read, and none can be added.  Idempotent.
 
     Raises ProjectNotFound or DefaultProjectStays.
     """
@@ -62,7 +63,7 @@ def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
 
 
 def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
-    """Its memories can be added to again.  One that is not archived stays as it is.  Raises ProjectNotFound."""
+    """Restore a project, so that memories can be added again.  Idempotent.  Raises ProjectNotFound."""
     with tenant_transaction(scope):
         project = lock_project(scope, public_id)
         if project.archived_at is not None:
@@ -71,7 +72,7 @@ def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
 
 
 def lock_project(scope: Scope, public_id: str) -> Project:
-    """The project, which no one else changes or remembers in until this transaction ends.  Raises ProjectNotFound."""
+    """The project, locked against changes and new memories until this transaction ends.  Raises ProjectNotFound."""
     project = Project.objects.within(scope).select_for_update().filter(public_id=public_id).first()
     if project is None:
         raise ProjectNotFound
@@ -79,7 +80,7 @@ def lock_project(scope: Scope, public_id: str) -> Project:
 
 
 def set_review(scope: Scope, public_id: str, review: str, *, now: datetime) -> Project:
-    """What waits for a person before it is remembered; see ``Review``.  What waits already goes on waiting.
+    """Set which memories wait for review; see ``Review``.  Pending candidates stay pending.
 
     Raises ProjectNotFound or UnknownReview.
     """

@@ -1,4 +1,4 @@
-"""Scopes for work that no one asked for by name: schedules and the outbox."""
+"""Scopes for work without a caller: schedules and the outbox."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from apps.tenants.models import Tenant
 
 
 def system_scope(tenant: Tenant) -> Scope:
-    """The system at work inside one tenant.  It reaches no space: such work asks for rows of the whole tenant."""
+    """The system's scope inside one tenant.  It has no space: such work queries rows of the whole tenant."""
     return Scope(
         tenant=TenantRef(id=tenant.pk, uid=tenant.uid, name=tenant.name),
         environment=Environment.PRODUCTION,
@@ -20,13 +20,13 @@ def system_scope(tenant: Tenant) -> Scope:
 
 
 def system_scopes() -> Iterator[Scope]:
-    """One scope for each open tenant, in the order they were made."""
+    """One scope per open tenant, in order of creation."""
     for tenant in Tenant.objects.filter(closed_at=None).order_by("pk").iterator():
         yield system_scope(tenant)
 
 
 def sweep_each_tenant(sweep: Callable[[Scope], object], logger: logging.Logger) -> None:
-    """Do this in each open tenant.  Where it fails, that is logged, and the tenants behind it do not wait for it."""
+    """Run ``sweep`` in each open tenant.  A failure is logged and does not delay the other tenants."""
     for scope in system_scopes():
         try:
             retried(sweep)(scope)
@@ -35,7 +35,7 @@ def sweep_each_tenant(sweep: Callable[[Scope], object], logger: logging.Logger) 
 
 
 def open_jobs(jobs: ScopedManager[Any], statuses: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Tenant and id of every job that has one of these statuses, oldest first in each tenant."""
+    """Tenant id and job id of every job with one of these statuses, oldest first within each tenant."""
     for scope in system_scopes():
         with tenant_transaction(scope):
             rows = jobs.within(scope).filter(status__in=statuses)
@@ -49,5 +49,5 @@ def find_system_scope(tenant_id: int) -> Scope | None:
 
 
 def find_tenant_scope(name: str) -> Scope:
-    """The system at work in the tenant of this name.  Raises Tenant.DoesNotExist."""
+    """The system's scope in the tenant with this name.  Raises Tenant.DoesNotExist."""
     return system_scope(Tenant.objects.get(name=name))

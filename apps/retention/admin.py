@@ -1,5 +1,4 @@
-"""What is kept for how long, what a legal hold keeps, and runs.  Holds are set and lifted here, all else is to
-look at.  Ids, times and counts."""
+"""Read-only admin pages for retention: ids, times and counts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What must hold of the deployment's own retention.  Ids: memsync.E030 to E039."""
+"""System checks of the deployment's retention settings.  Ids: memsync.E030 to E039."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from apps.policies.retention import BOUNDS
 
 @register()
 def check_default(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    """A number below 0 would have everything deleted immediately."""
+    """Check that the settings are in range: a negative number would delete everything immediately."""
     settings_of = {
         "RETENTION_DAYS": (BOUNDS["active_days"][1], "keeps memories for good"),
         "RETENTION_ARCHIVE_DAYS": (BOUNDS["archive_days"][1], "archives nothing"),

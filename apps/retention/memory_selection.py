@@ -1,4 +1,4 @@
-"""Forgetting chosen memories: hidden from every answer immediately, restorable for a week."""
+"""Selection and soft deletion of memories: hidden from every response immediately, restorable for a week."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -27,10 +27,10 @@ class NothingChosen(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySelection:
-    """Which memories: those of these ids, or those that pass every filter given.
+    """Selects memories by id, or by all given filters.
 
-    tags: a memory must have all of them.  before, after: when it was remembered, neither moment included.  standing:
-    ``current``, ``replaced`` or ``archived``; without, whatever can be read by its id.
+    tags: a memory must have all of them.  before, after: exclusive bounds of the creation time.  standing: ``current``,
+    ``replaced`` or ``archived``; None selects every memory that can be read by id.
     """
 
     memory_ids: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class MemorySelection:
 
     @property
     def filters(self) -> dict[str, Any]:
-        """Those that were given."""
+        """The filters that were given."""
         return {name: value for name, value in asdict(self).items() if name != "memory_ids" and value}
 
     @property
@@ -63,7 +63,7 @@ class MemorySelection:
 
 
 def preview(scope: Scope, choice: MemorySelection, *, now: datetime) -> list[int]:
-    """The ids that ``forget`` would take now.  Changes nothing."""
+    """Return the ids that ``soft_delete_selection`` would delete now.  Changes nothing."""
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
@@ -76,10 +76,10 @@ def preview(scope: Scope, choice: MemorySelection, *, now: datetime) -> list[int
 def soft_delete_selection(
     scope: Scope, choice: MemorySelection, *, reason: str = "", method: str = "user_request", now: datetime
 ) -> list[int]:
-    """Soft-delete the chosen memories of the scope's one space; their ids, ascending.
+    """Soft-delete the selected memories of the scope's one space, and return their ids, ascending.
 
-    What the scope may not read, what is gone already and what is under a legal hold is passed over.  A memory that the
-    forgotten one replaced stays replaced.  Raises NothingChosen.
+    Skips memories that the scope may not read, that are deleted already or that are under a legal hold.  A memory that
+    a deleted one replaced stays replaced.  Raises NothingChosen.
     """
     if choice.is_empty:
         raise NothingChosen
@@ -111,13 +111,16 @@ def _chosen(
     if locked:
         rows = rows.select_for_update(no_key=True)
     for row in rows.only("pk", "tenant_id", "space_id", "retention_status", "validity", "tags_ct", "revision"):
-        # A sealed space has no tokens of tags, so the tags themselves are looked at.
+        # A sealed space has no tag tokens, so the tags are decrypted and compared.
         if cipher.is_searchable or not choice.tags or set(choice.tags) <= _tags(scope, row, cipher, now=now):
             yield row
 
 
 def _passing(scope: Scope, choice: MemorySelection, cipher: SpaceCipher, *, now: datetime) -> MemoryQuerySet:
-    """In the order of their ids, as everybody locks memories; of a sealed space before tags are looked at."""
+    """Return the matching rows in id order, the order in which all code locks memories.
+
+    In a sealed space, the filter by tags is not applied yet.
+    """
     rows = Memory.objects.within(scope).existing(now).filter(legal_hold=False)
     return _narrowed(rows, choice, cipher, now=now).order_by("pk")
 
@@ -145,7 +148,7 @@ def _narrowed(rows: MemoryQuerySet, choice: MemorySelection, cipher: SpaceCipher
 
 
 def _has_all(tags: Sequence[str], cipher: SpaceCipher) -> Q:
-    """A row's tokens are all under one key version, whichever of the live ones."""
+    """Match rows with all tags under any live key version; one row's tokens are all under the same version."""
     has = Q()
     for one in cipher.live():
         has |= Q(tag_tokens__contains=[one.tag_token(tag) for tag in tags])

@@ -1,5 +1,4 @@
-"""Erasures, their ledger (what may come back with no backup of the data) and the log of their receipts.  Requests to
-forget.  Legal holds, runs of the retention and notices of what it is going to take."""
+"""Models: forget requests, privacy requests, retention runs, and notices of upcoming deletions."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,14 +7,14 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.retention.states import PrivacyKind, PrivacyState, RequestState
 
-CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # the names bound into the seals
+CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # field names in the envelope context
 
 
 class ForgetRequest(ScopedModel):
-    """A program asked that memories of one space be forgotten; a person decides.
+    """A request by a program to forget memories of one space; a user decides.
 
-    choice: which memories, and reason: why, both sealed and never changed.  project_id: of the request that asked.
-    forgotten: how many memories went, once it is confirmed.
+    choice: the selected memories.  reason: why.  Both are encrypted and never changed.  project_id: project of the API
+    request.  forgotten: number of memories deleted on confirmation.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -51,10 +50,10 @@ class ForgetRequest(ScopedModel):
 
 
 class PrivacyRequest(ScopedModel):
-    """A person asked to see, to export or to have deleted all that is kept of them; a member of the tenant does it.
+    """An end user's request to access, export or delete all their data; a member of the tenant carries it out.
 
-    Outlasts the person: of them only a number.  evidence: ids of receipts.  records: how many memories were handed over
-    or erased.  error: the code of why it failed last.
+    The row remains after the end user is erased and holds only their id.  evidence: receipt ids.  records: number of
+    memories handed over or erased.  error: code of the last failure.
     """
 
     end_user_id = models.BigIntegerField()
@@ -93,10 +92,10 @@ class PrivacyRequest(ScopedModel):
 
 
 class RetentionNotice(ScopedModel):
-    """Memories of an environment and a project go from a day on, of which listeners were notified
-    (``apps.retention.notices``).  Gone when nothing goes for a week ahead.
+    """An announced period of deletions in one environment and project (``apps.retention.notices``).
 
-    first_on: the first day (UTC) of the run, as announced.  count: how many go within a week, when last looked at.
+    The row is deleted when no memory is due within the next week.  first_on: first day (UTC) of the period, as
+    announced.  count: number of memories due within a week, at the last check.
     """
 
     environment = models.CharField(max_length=16)
@@ -119,9 +118,9 @@ class RetentionNotice(ScopedModel):
 
 
 class RetentionRun(ScopedModel):
-    """One run of the retention over one tenant; counts only.  At most one of a tenant is not finished.
+    """One retention run over one tenant; counts only.  A tenant has at most one unfinished run.
 
-    token: of the worker that has it, until leased_until; then another may go on with it.
+    token: identifies the worker that holds the lease until leased_until; then another worker may continue the run.
     """
 
     token = models.UUIDField()

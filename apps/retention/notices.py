@@ -1,7 +1,7 @@
-"""Notice of what is going to be deleted: a week before the first memory of a run goes, and again where the day moves.
+"""Notices of upcoming deletions: a week before a period of deletions begins, and again if its first day changes.
 
-A run are days on which memories go, until for a whole week ahead none does.  It is announced once, however many days it
-lasts and memories it takes: of each environment and project by itself, because webhooks are.
+A period is a series of days with deletions; it ends when no memory is due for a whole week.  It is announced once,
+whatever its length, separately for each environment and project, because webhooks are separate too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from apps.retention.previewing import SAMPLE, next_steps
 from apps.webhooks.fanout import EventPayload, create_deliveries, event_id
 
 EXPIRING: Final = "memory.expiring"
-DAYS: Final = 7  # ahead of the first that goes
+DAYS: Final = 7  # notice time before the first deletion
 
-Group = tuple[str, int | None]  # environment and project; None is no project
+Group = tuple[str, int | None]  # environment and project id; None for no project
 
 
 @dataclass(slots=True)
 class _Going:
-    """Of one group, within DAYS.  counts: by day, the first is today for what is overdue.  ids: the first of them."""
+    """Memories of one group due within DAYS.  counts: by day; overdue ones count for today.  ids: a sample."""
 
     counts: dict[date, int] = field(default_factory=dict)
     ids: list[int] = field(default_factory=list)
@@ -44,10 +44,11 @@ class _Going:
 
 
 def announce(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> int:
-    """Announce each run that begins within DAYS and was not announced, or whose day moved; how many were announced.
+    """Announce each period that begins within DAYS and is new or has a new first day; return the number announced.
 
-    For the holder of the lease of the tenant's run: nothing is announced twice.  What has a time of its own, what
-    people deleted and what goes by the number of newer values is not announced: it is expected, or not foreseeable.
+    Only the holder of the tenant's run lease may call it, so that nothing is announced twice.  It does not announce
+    memories with their own expiry, soft-deleted ones, or those deleted because of newer values: their deletion is
+    expected or cannot be foreseen.
     """
     with tenant_transaction(scope):
         going = _going(scope, policies, now=now)
@@ -62,7 +63,7 @@ def announce(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> int:
 
 
 def list_notices(scope: Scope) -> list[RetentionNotice]:
-    """Runs that have begun or begin within DAYS, the soonest first."""
+    """Return the periods of deletions that have begun or begin within DAYS, the earliest first."""
     with tenant_transaction(scope):
         return list(RetentionNotice.objects.within(scope).order_by("first_on", "pk"))
 
@@ -93,7 +94,7 @@ def _going(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> dict[G
 
 
 def _notice(scope: Scope, group: Group, found: _Going, known: RetentionNotice | None, *, now: datetime) -> bool:
-    """Whether it was announced."""
+    """Save the group's notice and announce it if it is new.  Return whether it was announced."""
     environment, project_id = group
     row = known or RetentionNotice(
         tenant_id=scope.tenant_id, environment=environment, project_id=project_id, created_at=now

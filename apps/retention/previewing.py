@@ -1,4 +1,4 @@
-"""What the retention is going to do: which memories, when, and by whose word.  Changes nothing."""
+"""Preview of the retention: which memories it will archive or delete, when, and by which rule.  Changes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from apps.policies.retention import InForce, Level, all_policies, in_force, set_
 from apps.projects.scope import Environment, Scope
 
 SAMPLE = 100
-AHEAD: Final = (0, 30)  # days that a change of policy is looked at for
+AHEAD: Final = (0, 30)  # days ahead for which a policy change is previewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """Memories that one rule takes on one day (UTC).  step: archived, soft_deleted or purged.
+    """Memories for which one rule is due on one day (UTC).  step: archived, soft_deleted or purged.
 
-    ids: the first of them.  is_held: a legal hold keeps them; they go when it is lifted, if that is later.
+    ids: the first ones.  is_held: they are under a legal hold, and stay until it is lifted.
     """
 
     day: date
@@ -43,10 +43,11 @@ def preview(
     sample: int = SAMPLE,
     now: datetime,
 ) -> list[Leaving]:
-    """The next step of every memory of the tenant that takes one until then, by day; what is overdue counts as of its
-    own day.  A memory that several rules take stands with the earliest.
+    """Return the next step of every memory of the tenant that is due before ``until``, grouped by day.
 
-    project_id: only of it and of no project.  sample: how many ids of each, 0 for none, which is much less work.
+    An overdue memory counts on the day it was due.  If several rules apply to a memory, the earliest counts.
+
+    project_id: only memories of this project and of no project.  sample: number of ids per group; 0 is much faster.
     """
     with tenant_transaction(scope, snapshot=True):
         policies = all_policies(scope)
@@ -70,8 +71,11 @@ def preview(
 def next_steps(
     scope: Scope, rules: Sequence[Rule], archive: int, *, until: datetime, now: datetime
 ) -> tuple[str, dict[str, Any]]:
-    """SQL, and its parameters but for ``environment`` and ``within``, of the next step of each memory that takes one
-    until then: id, environment, project_id, due, the rule's number, legal_hold, and whether it is archived by it."""
+    """Return SQL for the next step of each memory due before ``until``, and its parameters.
+
+    Columns: id, environment, project_id, due, rule (its number), legal_hold, archives (whether the step archives it).
+    The caller adds the parameters ``environment`` and ``within``.
+    """
     parts: list[str] = []
     parameters: dict[str, Any] = {"archive": archive, "tenant": scope.tenant_id}
     for number, rule in enumerate(rules):
@@ -84,8 +88,7 @@ def next_steps(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """How many memories take a step within so many days (0: with the next run), by step: as policies are, and as they
-    would be."""
+    """Number of memories by step, due within ``days`` (0: at the next run): under the current and the new policy."""
 
     days: int
     before: Mapping[str, int]
@@ -93,13 +96,13 @@ class Going:
 
     @property
     def more(self) -> int:
-        """How many more go than would without the change; below 0: how many fewer."""
+        """Number of additional memories due because of the change; negative if fewer are due."""
         return sum(self.after.values()) - sum(self.before.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChange:
-    """What rules would change.  before, after: what holds at that level, rule by rule.  going: the sooner first."""
+    """Effect of a policy change.  before, after: effective rules at that level.  going: by days ahead, ascending."""
 
     before: Mapping[str, InForce]
     after: Mapping[str, InForce]
@@ -109,8 +112,10 @@ class PolicyChange:
 def preview_change(
     scope: Scope, level: Level, target_id: int, rules: Mapping[str, int], *, loosens: bool = False, now: datetime
 ) -> PolicyChange:
-    """What saying these rules would do.  They are said, looked at and taken back, so that what is shown is what would
-    be done.  Raises as ``set_policy`` does."""
+    """Return the effect of setting these rules.
+
+    Sets the rules, runs the preview and rolls back, so the preview matches the real change.  Raises as ``set_policy``.
+    """
     target: dict[str, Any] = {
         "project_id": target_id if level == Level.PROJECT else None,
         "space_ids": [target_id] if level == Level.SPACE else [],
@@ -145,8 +150,11 @@ def _steps(found: Sequence[Leaving]) -> dict[str, int]:
 def _numbered(
     scope: Scope, rule: Rule, number: int, *, until: datetime, archives: bool, now: datetime
 ) -> tuple[str, dict[str, Any]]:
-    """The rule's part of the question; its parameters have names of their own.  archives: the tenant's policy does, so
-    that a project or a space may; where it does not, none of them can, and no memory need be asked."""
+    """Return the SQL of one rule, with parameter names made unique by its number.
+
+    archives: whether the tenant's policy archives.  If not, no project or space can archive either, and the SQL
+    skips that check per memory.
+    """
     may_archive = f"{ARCHIVE_DAYS} > 0 and memory.retention_status = 'active'" if archives else "false"
     names = rule.parameters(scope.tenant_id, now=now, until=until - rule.lasts)
     own = [name for name in names if name != "tenant"]

@@ -1,4 +1,4 @@
-"""Re-sealing what this app sealed: what was asked to be forgotten, and why."""
+"""Registration of this app's encrypted table, for re-encryption: forget requests with their selection and reason."""
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.retention.models import ForgetRequest

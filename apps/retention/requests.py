@@ -1,4 +1,4 @@
-"""Asking that memories be forgotten: a program asks, a person decides."""
+"""Forget requests: a program asks to forget memories, and a user decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from apps.retention.models import CHOICE, REASON, ForgetRequest
 from apps.retention.states import RequestState
 
 TABLE: Final = "forget_request"
-STANDS: Final = timedelta(days=14)  # then it can no longer be confirmed
-MOST_PENDING: Final = 100  # of one end user
+STANDS: Final = timedelta(days=14)  # after this, a request can no longer be confirmed
+MOST_PENDING: Final = 100  # per end user
 
 
 class ForgetRequestNotFound(NotFound):
@@ -52,7 +52,7 @@ class PersonNeeded(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRequest:
-    """A request as its tenant may read it.  forgotten: how many memories went when it was confirmed."""
+    """A decrypted request, as its tenant may read it.  forgotten: number of memories deleted on confirmation."""
 
     id: int
     state: RequestState
@@ -68,7 +68,7 @@ class OpenedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequestPage:
-    """requests: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
+    """A page of requests, newest first.  Requests that do not decrypt are left out.  total: number on all pages."""
 
     requests: Sequence[OpenedRequest] = ()
     total: int = 0
@@ -77,9 +77,9 @@ class ForgetRequestPage:
 def ask(
     scope: Scope, choice: MemorySelection, *, reason: Plaintext | None = None, now: datetime
 ) -> tuple[OpenedRequest, bool]:
-    """The request, and whether it is new: asking for the same again while it waits changes nothing.
+    """Create a request.  Return it and True, or a pending request with the same selection and False.
 
-    scope: one space.  Raises NothingChosen, TooManyRequests; SpaceShredded.
+    scope: with one space.  Raises NothingChosen, TooManyRequests, SpaceShredded.
     """
     if choice.is_empty:
         raise NothingChosen
@@ -101,7 +101,7 @@ def ask(
 def list_requests(
     scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
 ) -> ForgetRequestPage:
-    """Of the scope's one end user."""
+    """Return a page of the requests about the scope's one end user."""
     if not scope.spaces:
         return ForgetRequestPage()
     with tenant_transaction(scope):
@@ -116,7 +116,7 @@ def list_requests(
 
 
 def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
-    """Of the scope's one end user.  Raises ForgetRequestNotFound, DecryptError."""
+    """Return one request about the scope's end user.  Raises ForgetRequestNotFound, DecryptError."""
     with tenant_transaction(scope):
         row = _own(scope).filter(pk=_checked(request_id)).first() if scope.spaces else None
     if row is None:
@@ -128,9 +128,10 @@ def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedReques
 def list_in_tenant(
     scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
 ) -> tuple[list[tuple[OpenedRequest, Scope]], int]:
-    """Of all spaces of the tenant, newest first, each with the scope where it was made; and how many there are.
+    """Return a page of requests of all spaces of the tenant, newest first, and their total number.
 
-    Those that fail their seal are left out.  scope: of a person.  Raises PersonNeeded.
+    Each request comes with the scope it was made in.  Requests that do not decrypt are left out.
+    scope: a user's.  Raises PersonNeeded.
     """
     _check_person(scope)
     with tenant_transaction(scope):
@@ -152,13 +153,13 @@ def list_in_tenant(
 
 
 def count_pending(scope: Scope, *, most: int, now: datetime) -> int:
-    """How many of the tenant's wait for a person; no more than ``most`` are counted."""
+    """Count the tenant's pending requests, up to ``most``."""
     with tenant_transaction(scope):
         return ForgetRequest.objects.within(scope).filter(_in_state(RequestState.PENDING, now))[:most].count()
 
 
 def get_in_tenant(scope: Scope, request_id: int, *, now: datetime) -> tuple[OpenedRequest, Scope]:
-    """One of them, of a whole tenant.  Raises PersonNeeded, ForgetRequestNotFound, DecryptError."""
+    """Return one request of the tenant, and its scope.  Raises PersonNeeded, ForgetRequestNotFound, DecryptError."""
     _check_person(scope)
     with tenant_transaction(scope):
         row = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id)).first()
@@ -169,7 +170,7 @@ def get_in_tenant(scope: Scope, request_id: int, *, now: datetime) -> tuple[Open
 
 
 def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
-    """Take a request back, for the end user whose memories it is about.  Cancelling again changes nothing.
+    """Cancel a request about the scope's end user.  Cancelling it again changes nothing.
 
     Raises ForgetRequestNotFound, ForgetRequestDecided.
     """
@@ -184,7 +185,7 @@ def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
 
 
 def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
-    """Forget what was asked for; the ids of what went.  scope: of a person, at work inside the tenant.
+    """Confirm a request, soft-delete its memories, and return their ids.  scope: a user's, in the tenant.
 
     Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided, DecryptError.
     """
@@ -200,13 +201,13 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
 
 
 def refuse(scope: Scope, request_id: int, *, now: datetime) -> None:
-    """Leave everything as it is.  Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided."""
+    """Refuse a request; no memory changes.  Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided."""
     with tenant_transaction(scope):
         _decide(scope, _to_decide(scope, request_id), RequestState.REFUSED, AuditAction.FORGET_REQUEST_REFUSE, now=now)
 
 
 def expire_requests(scope: Scope, *, now: datetime) -> int:
-    """Close what was not decided in time; how many.  None of these could be confirmed once their time was over."""
+    """Mark the tenant's overdue requests as expired, and return their number.  They could not be confirmed anyway."""
     with tenant_transaction(scope):
         due = ForgetRequest.objects.within(scope).filter(state=RequestState.PENDING, expires_at__lte=now)
         count = due.update(state=RequestState.EXPIRED, decided_at=now, decided_by=scope.principal.label)
@@ -222,7 +223,7 @@ def _own(scope: Scope) -> ScopedQuerySet[ForgetRequest]:
 
 
 def _in_state(state: RequestState, now: datetime) -> Q:
-    """As of now: one whose time is over is expired, whether a job has said so or not."""
+    """Filter by the state as of now: an overdue request counts as expired, even before the job has updated it."""
     if state == RequestState.PENDING:
         return Q(state=state, expires_at__gt=now)
     if state == RequestState.EXPIRED:
@@ -272,7 +273,7 @@ def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: Audit
 
 
 def _inside(scope: Scope, row: ForgetRequest) -> Scope:
-    """The person at work where the request was made."""
+    """Return the user's scope, narrowed to where the request was made."""
     return _at(scope, row, Space.objects.within(scope).get(pk=row.space_id).ref)
 
 
@@ -281,7 +282,7 @@ def _at(scope: Scope, row: ForgetRequest, space: SpaceRef) -> Scope:
 
 
 def _open(scope: Scope, row: ForgetRequest, cipher: SpaceCipher, *, now: datetime) -> OpenedRequest | None:
-    """None for one that fails its seal."""
+    """Decrypt a request; None, and a report, if it does not decrypt."""
     try:
         return _opened(row, *_content(row, cipher), now=now)
     except DecryptError as error:

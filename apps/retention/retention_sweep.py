@@ -1,8 +1,7 @@
-"""The retention at work: what is past its time leaves, step by step, a batch at a time.
+"""Retention sweep: archives, soft-deletes and purges memories that are due, in batches.
 
-One run of a tenant at a time, by a lease that a killed worker loses; the next worker goes on with the same run.
-Nothing is remembered between batches but what the memories say themselves, so a run that was stopped anywhere, or one
-that was missed, is made good by the next.
+Each tenant has one run at a time, protected by a lease.  If its worker dies, another one continues the run.  All state
+between batches is in the memories' own rows, so the next run makes up for an interrupted or missed one.
 """
 
 import time
@@ -49,7 +48,7 @@ class SweepLeaseLost(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Swept:
-    """How many memories took which step.  is_done: nothing that was due is left."""
+    """Number of memories by step.  is_done: no due memory is left."""
 
     archived: int = 0
     deleted: int = 0
@@ -67,10 +66,10 @@ Told = Callable[[Swept], None]
 def sweep(
     scope: Scope, *, now: datetime, seconds: float | None = None, pause: float = 0.0, told: Told | None = None
 ) -> Swept:
-    """Take every memory of the tenant that is due the step that is due.
+    """Apply the due step to every memory of the tenant that is due.
 
-    seconds: after so many it stops, and the next call goes on.  pause: how long to rest after each batch, as a multiple
-    of the time it took.  told: hears how far it is.  Raises RunUnderway.
+    seconds: stop after this time; the next call continues.  pause: pause after each batch, as a multiple of the
+    batch's duration.  told: called with the progress.  Raises RunUnderway.
     """
     done, ends = Swept(), None if seconds is None else time.monotonic() + seconds
     run = _begin(scope, now=now)
@@ -98,9 +97,9 @@ def sweep(
 
 
 def tier(scope: Scope, *, now: datetime) -> int:
-    """Put each memory in the tier of its last recall: hot for 30 days, then warm for 180, then cold; how many moved.
+    """Set each memory's tier by its last recall: hot for 30 days, then warm for 180, then cold; return how many moved.
 
-    Only a label, to choose by; it hides nothing.
+    The tier is only a label for filters; it hides nothing.
     """
     moved = 0
     while count := _tier_batch(scope, now=now):
@@ -138,7 +137,7 @@ def _finish(scope: Scope, run: RetentionRun, *, now: datetime) -> None:
 
 
 def _keep(scope: Scope, run: RetentionRun, column: str, count: int) -> None:
-    """Count, and hold the lease for longer; in the transaction of what is counted.  Raises LeaseLost."""
+    """Add to the run's count and extend its lease, in the same transaction as the change.  Raises SweepLeaseLost."""
     mine = RetentionRun.objects.within(scope).select_for_update().filter(pk=run.pk, token=run.token).first()
     if mine is None:
         raise SweepLeaseLost
@@ -151,7 +150,7 @@ def _keep(scope: Scope, run: RetentionRun, column: str, count: int) -> None:
 
 
 def _batch(scope: Scope, run: RetentionRun, rule: Rule, archive: int, done: Swept, *, now: datetime) -> int:
-    """The next memories that this rule takes; how many they were."""
+    """Process the next batch of memories that are due under this rule, and return its size."""
     with tenant_transaction(scope):
         due = _due(scope, rule, archive, now=now)
         to_archive = [memory_id for memory_id, days, is_active in due if not rule.outcome and days > 0 and is_active]
@@ -174,15 +173,15 @@ def _batch(scope: Scope, run: RetentionRun, rule: Rule, archive: int, done: Swep
 
 
 def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple[int, int, bool]]:
-    """Ids of memories that are due, how many days each is archived for, and whether it is active; locked."""
+    """Lock the next due memories; return for each its id, its days in the archive, and whether it is active."""
     until = now - rule.lasts
     parameters = rule.parameters(scope.tenant_id, now=now, until=until, archive=archive, most=settings.RETENTION_BATCH)
     with connection.cursor() as cursor:
         cursor.execute(
             f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
             f"where {rule.where()} and not memory.legal_hold "
-            # A locked one is being changed or recalled just now: the next run takes it.
-            # In the order of the rule's index, so that a batch reads what it takes and not what went before it.
+            # A locked memory is being changed or recalled; the next run processes it.
+            # In the order of the rule's index, so that a batch does not read rows of earlier batches again.
             f"order by {rule.order} limit %(most)s for update of memory skip locked",
             parameters,
         )
@@ -190,7 +189,7 @@ def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple
 
 
 def _archive(scope: Scope, ids: Sequence[int], waits: Sequence[int], *, now: datetime) -> None:
-    """waits: archived already, as some come from elsewhere; their time in the archive begins."""
+    """Archive memories.  waits: already archived ones, for example imported; their time in the archive starts now."""
     _update(scope, [*ids, *waits], "retention_status = 'archived', archive_at = %(now)s", now=now)
     _leave(scope, ids, "archived", now=now)
 
@@ -248,7 +247,7 @@ def _tier_batch(scope: Scope, *, now: datetime) -> int:
             "and retention_status in ('active', 'archived') and ("
             f"({touched} <= %(cold)s and tier <> 'cold') "
             f"or ({touched} <= %(warm)s and {touched} > %(cold)s and tier = 'hot') "
-            # A lower tier that it came with stays until it is recalled.
+            # A memory created with a lower tier keeps it until it is recalled.
             "or (last_accessed_at > %(warm)s and tier <> 'hot')) "
             "order by id limit %(most)s for no key update skip locked) "
             "update memories_memory memory set tier = due.fits from due "

@@ -1,4 +1,4 @@
-"""The states of a request to forget, and of a person's request about all of theirs."""
+"""States of forget requests and of privacy requests."""
 
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ class RequestState(StrEnum):
 
 
 class PrivacyKind(StrEnum):
-    """What a person may ask about all that is kept of them."""
+    """What an end user may request for all data stored about them."""
 
     ACCESS = "access"
     EXPORT = "export"
@@ -20,7 +20,7 @@ class PrivacyKind(StrEnum):
 
 
 class PrivacyState(StrEnum):
-    """pending -> in_progress -> completed or failed, which may be tried again."""
+    """pending -> in_progress -> completed or failed.  A failed request may be retried."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"

@@ -1,7 +1,7 @@
-"""A person's requests about all that is kept of them: to see it, to export it, to have it deleted.
+"""Privacy requests: an end user asks to access, export or delete all data stored about them.
 
-A program may open one; a member of the tenant, freshly authenticated, carries it out.  There is a deadline,
-and what is past it says so.
+A program may open a request; a member of the tenant with fresh authentication carries it out.  Each request has a
+deadline and is marked as overdue after it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from apps.transfers.exports.links import DownloadLink, issue_for_request
 from apps.transfers.exports.people import Section
 from apps.transfers.exports.services import Export, find_for_request, find_for_requests, start_for_person
 
-# What this app keeps in a person's space, for the file of everything that is kept of them.
+# This app's section of the file with all data of an end user.
 FORGET_REQUESTS: Final = Section(
     kind="forget_request",
     model=ForgetRequest,
@@ -51,7 +51,7 @@ class PrivacyRequestDone(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRequestInfo:
-    """A request as its tenant may see it.  is_overdue: past its deadline, and not completed."""
+    """A request as its tenant may see it.  is_overdue: past its deadline and not completed."""
 
     id: int
     end_user_id: int
@@ -70,9 +70,9 @@ class SubjectRequestInfo:
 
 
 def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[SubjectRequestInfo, bool]:
-    """The request of the scope's one end user, and whether it is new: one that is open is not opened again.
+    """Open a request for the scope's end user.  Return it, or the one that is already open, and whether it is new.
 
-    Raises PrivacyRequestNotFound for a person of whom nothing is kept.
+    Raises PrivacyRequestNotFound for an end user without stored data.
     """
     if not scope.spaces or scope.space.kind != SpaceKind.END_USER:
         raise PrivacyRequestNotFound
@@ -97,7 +97,7 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Sub
 def list_requests(
     scope: Scope, *, end_user_id: int | None = None, overdue: bool = False, limit: int = 100, now: datetime
 ) -> list[SubjectRequestInfo]:
-    """Newest first.  end_user_id: of this person only.  overdue: only those past their deadline."""
+    """Return requests, newest first.  end_user_id: only this end user's.  overdue: only those past their deadline."""
     with tenant_transaction(scope):
         rows = PrivacyRequest.objects.within(scope)
         if end_user_id is not None:
@@ -108,10 +108,10 @@ def list_requests(
 
 
 def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, now: datetime) -> SubjectRequestInfo:
-    """Carry out a request to delete: erase the person in every environment.  scope: of a user inside the tenant.
+    """Carry out a deletion request: erase the end user in every environment.  scope: a user's, in the tenant.
 
-    Fails with what forbids the erasure, and may then be tried again.  Raises PersonNeeded, PrivacyRequestNotFound,
-    PrivacyRequestDone; what ``start_erasure`` raises.
+    If the erasure is refused, the request fails and may be retried.  Raises PersonNeeded, PrivacyRequestNotFound,
+    PrivacyRequestDone, and as ``start_erasure`` does.
     """
     row = _begin(scope, request_id, [PrivacyKind.DELETE], now=now)
     try:
@@ -126,10 +126,10 @@ def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, n
 
 
 def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> SubjectRequestInfo:
-    """Begin a request for access or export: a file of everything that is kept of the person, made in the background.
+    """Begin an access or export request: a background job creates the file with all data of the end user.
 
-    One that is on its way, or was made and is still there, is not made again.  Raises PersonNeeded,
-    PrivacyRequestNotFound, PrivacyRequestDone.
+    A file that is being created or still exists is not created again.  Raises PersonNeeded, PrivacyRequestNotFound,
+    PrivacyRequestDone.
     """
     row = _begin(scope, request_id, HANDED_OVER, now=now)
     start_for_person(scope, row.end_user_id, row.pk, now=now)
@@ -137,12 +137,12 @@ def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> SubjectRequ
 
 
 def files_of(scope: Scope, asked: Sequence[SubjectRequestInfo]) -> Mapping[int | None, Export]:
-    """The state of the file of each request that was begun, by the request's id."""
+    """Return the export of each request that was begun, by request id."""
     return find_for_requests(scope, [one.id for one in asked if one.kind in HANDED_OVER])
 
 
 def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> DownloadLink:
-    """A link to the file of a request that was begun; anyone who has it can download the file, once.
+    """Return a link to the file of a request that was begun.  Anyone with the link can download the file once.
 
     Raises PersonNeeded, PrivacyRequestNotFound, ExportNotReady.
     """
@@ -152,10 +152,10 @@ def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> DownloadLin
 
 
 def hand_over(scope: Scope, request_id: int, *, now: datetime) -> Iterator[bytes]:
-    """Carry out a request for access or export in this process: the pieces of the file, which is made here.
+    """Carry out an access or export request in this process: create the file and yield its pieces.
 
-    Completed when the last piece was taken.  Raises PersonNeeded, PrivacyRequestNotFound, PrivacyRequestDone,
-    ExportNotReady where the file could not be made.
+    The request is completed after the last piece.  Raises PersonNeeded, PrivacyRequestNotFound, PrivacyRequestDone,
+    and ExportNotReady if the file could not be created.
     """
     row = _begin(scope, request_id, HANDED_OVER, now=now)
     job = start_for_person(scope, row.end_user_id, row.pk, now=now)
@@ -163,7 +163,7 @@ def hand_over(scope: Scope, request_id: int, *, now: datetime) -> Iterator[bytes
 
 
 def note_taken(scope: Scope, request_id: int, *, now: datetime) -> None:
-    """The whole file of a request was downloaded, which completes the request; the first time, and not again."""
+    """Complete a request after its whole file was downloaded.  Later downloads change nothing."""
     with tenant_transaction(scope):
         rows = PrivacyRequest.objects.within(scope).select_for_update(no_key=True)
         row = rows.filter(pk=request_id, state=PrivacyState.IN_PROGRESS).first()
@@ -183,7 +183,7 @@ def _pieces(scope: Scope, row: PrivacyRequest, job_id: int, *, now: datetime) ->
 
 
 def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: datetime) -> PrivacyRequest:
-    """The request, in progress.  One that was begun and not finished is resumed."""
+    """Set a request to in progress and return it.  An unfinished request is resumed."""
     if scope.principal.kind == "api_key":
         raise PersonNeeded
     with tenant_transaction(scope):

@@ -1,4 +1,4 @@
-"""The retention by schedule, and closing requests to forget that were not decided."""
+"""Celery tasks: scheduled retention sweeps, and expiry of undecided forget requests."""
 
 import logging
 from functools import partial
@@ -14,40 +14,40 @@ from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
+SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 
 
 @shared_task(name="retention.expire_requests")  # type: ignore[untyped-decorator]  # Celery has no types
 def expire_due_requests(**_: object) -> None:
-    """Close what is past its time, in every tenant."""
+    """Expire overdue forget requests and old tombstones, in every tenant."""
     sweep_each_tenant(partial(expire_requests, now=timezone.now()), logger)
     sweep_each_tenant(partial(forget_old, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]
 def sweep_tenants(**_: object) -> None:
-    """Queue a sweep for every tenant. A missed one is made up by the next: what is due stays due."""
+    """Queue a sweep for every tenant. After a missed sweep, the next one processes everything that is due."""
     for scope in system_scopes():
         sweep_tenant.apply_async(kwargs={"tenant_id": scope.tenant_id}, expires=3600.0)
 
 
 @shared_task(name="retention.sweep_tenant")  # type: ignore[untyped-decorator]
 def sweep_tenant(tenant_id: int, **_: object) -> None:
-    """Sweep what is due in one tenant, for a while, and queue the task again if that was not all."""
+    """Sweep one tenant for a while, and queue the task again if due memories are left."""
     scope = find_system_scope(tenant_id)
     if scope is None:
         return
     try:
         done = sweep(scope, now=timezone.now(), seconds=SLICE_SECONDS, pause=settings.RETENTION_PAUSE)
     except RunUnderway:
-        return  # the worker that runs takes what is due
+        return  # the running worker processes everything that is due
     if not done.is_done:
         sweep_tenant.apply_async(kwargs={"tenant_id": tenant_id}, expires=3600.0)
 
 
 @shared_task(name="retention.tier")  # type: ignore[untyped-decorator]
 def tier_memories(**_: object) -> None:
-    """Put memories in the tier of their last recall, in every tenant."""
+    """Set memories' tiers by their last recall, in every tenant."""
     now = timezone.now()
     for scope in system_scopes():
         try:

@@ -1,7 +1,8 @@
-"""Clusters: memories of one topic that stand beside each other and do not replace each other.
+"""Clusters: memories of one topic that exist beside each other and do not replace each other.
 
-What may have many values, as tastes and allergies do, belongs together by the part of its canonical key that they
-share; what accumulates, as events and decisions do, by its first tag.  What replaces its predecessor has no cluster.
+Memories of keys with many values, such as tastes and allergies, are clustered by the shared part of their canonical
+key; memories that accumulate, such as events and decisions, by their first tag.  Memories that replace their
+predecessor have no cluster.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +24,14 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.summaries.models import LABEL, Cluster, ClusterMember
 
-ENOUGH: Final = 3  # live members that are summed up
+ENOUGH: Final = 3  # live members for a summary
 LEAST_SHOWN: Final = 2
-MOST_IDS: Final = 50  # of a cluster's members, shown or summed up: the newest
+MOST_IDS: Final = 50  # the newest members of a cluster, shown or summarized
 TAG: Final = "tag:"
 
 _Name = tuple[str, str, int | None]  # type, topic and project of a cluster, one of each in a space
 
-# Whether the ``memory`` that is a member is live.  Parameters: now.
+# Whether the member ``memory`` is live.  Parameters: now.
 LIVE_MEMBER: Final = (
     "memory.retention_status = 'active' and memory.validity <> 'superseded' "
     "and (memory.expires_at is null or memory.expires_at > %s)"
@@ -50,7 +51,7 @@ having count(*) >= %s order by size desc, cluster.id desc limit %s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedCluster:
-    """topic: sealed at rest, and the label in clear here.  memory_ids: of live members, the newest fifty."""
+    """topic: encrypted at rest, the label in clear here.  memory_ids: of live members, the newest fifty."""
 
     id: int
     topic: str
@@ -61,12 +62,12 @@ class OpenedCluster:
 
     @property
     def key(self) -> str | None:
-        """The shared part of the members' canonical keys, where that is what makes the topic."""
+        """The shared part of the members' canonical keys; None if the topic is a tag."""
         return None if self.topic.startswith(TAG) else self.topic
 
 
 def topic_of(type_: MemoryType, key: str | None, tags: Sequence[str], *, many_valued: bool) -> str | None:
-    """What a memory stands beside others for, or None."""
+    """The topic that a memory is clustered by, or None."""
     if key is not None and many_valued and "." in key:
         return key.rpartition(".")[0]
     if type_.group is None and type_.name != "summary" and tags:
@@ -87,9 +88,9 @@ def join(
     settles: timedelta = timedelta(0),
     now: datetime,
 ) -> None:
-    """Put memories into the clusters of their topics, by memory id.  Those that have enough are summed up later.
+    """Add memories to the clusters of their topics.  Clusters that are large enough are summarized later.
 
-    settles: how long a cluster may go on growing before it is summed up.
+    topics: by memory id.  settles: how long a cluster may keep growing before it is summarized.
 
     Inside the transaction that wrote the memories and holds the space's lock.
     """
@@ -111,9 +112,9 @@ def join(
 
 
 def list_clusters(scope: Scope, *, limit: int, now: datetime) -> tuple[list[OpenedCluster], int]:
-    """The clusters with two live members and more, largest first, and how many there are.
+    """The clusters with at least two live members, largest first, and how many there are.
 
-    One whose topic fails its seal is left out and reported.
+    Clusters whose topic fails decryption are left out and reported.
     """
     if not scope.spaces:
         return [], 0
@@ -148,7 +149,7 @@ def list_clusters(scope: Scope, *, limit: int, now: datetime) -> tuple[list[Open
 
 
 def clusters_behind(scope: Scope, *, limit: int, now: datetime) -> list[int]:
-    """Clusters with enough live members whose summary is missing or was made from another number of them.
+    """Clusters with enough live members whose summary is missing or was made from a different number of them.
 
     Inside the tenant's transaction.
     """
@@ -171,7 +172,7 @@ def clusters_behind(scope: Scope, *, limit: int, now: datetime) -> list[int]:
 
 
 def _meet(scope: Scope, space: Space, cipher: SpaceCipher, names: Iterable[_Name], now: datetime) -> dict[_Name, int]:
-    """The clusters of these names, made on first sight."""
+    """The ids of the clusters with these names; missing clusters are created."""
     macs = {
         topic_mac(cipher, type_, topic, project_id=project): (type_, topic, project) for type_, topic, project in names
     }

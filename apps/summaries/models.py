@@ -1,17 +1,17 @@
-"""Memories of one topic, kept together."""
+"""Models of clusters: memories of one topic."""
 
 from django.db import models
 
 from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
-LABEL = "cluster.label"  # the name bound into the seal
+LABEL = "cluster.label"  # the context bound into the envelope
 
 
 class Cluster(ScopedModel):
-    """A topic of one space, project and type.  topic_mac: keyed, for equality; the topic itself is sealed beside it.
+    """A topic of one space, project and type.  topic_mac: keyed, for equality; the topic itself is encrypted beside it.
 
-    summary_id: the memory that sums it up, once there is one.
+    summary_id: the summary of the cluster, once there is one.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -46,7 +46,7 @@ class Cluster(ScopedModel):
 
 
 class ClusterMember(ScopedModel):
-    """A memory belongs to a cluster; to one at most."""
+    """A memory's membership of a cluster; a memory has at most one."""
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""Work on summaries that is done after the request."""
+"""Outbox handlers of summaries."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Re-sealing what this app sealed: the topics of clusters, and the keyed handles made of them."""
+"""Re-encryption of the topics of clusters, and rekeying of the topics' hashes."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Summing memories up: on request, and in the background as a cluster grows.
+"""Summarizes memories: on request, and in the background as a cluster grows.
 
-A summary is a memory of its own, sealed and found like any, made of its sources' sentences without a model.  It never
-outlives them: see ``apps.memories.lineage``.
+A summary is itself a memory, encrypted and found like any other, made of its sources' sentences without a model.  It
+never outlives them: see ``apps.memories.lineage``.
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ from text.summary import summary_of
 from text.terms import terms
 
 TYPE: Final = "summary"
-VOICE: Final = "summary"  # so that a user who says the same words is not matched as having said them before
-LONGEST_WHOLE: Final = 8_000  # characters of sources that a cluster's summary keeps everything of
+VOICE: Final = "summary"  # so that a user who states the same words does not repeat the summary
+LONGEST_WHOLE: Final = 8_000  # characters of sources; up to this, a cluster's summary is lossless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarized:
-    """memory_id: the summary; None where there was nothing to sum up.  is_new: false for one that was there already."""
+    """memory_id: the summary; None if there was nothing to summarize.  is_new: false if it existed already."""
 
     memory_id: int | None
     is_new: bool = False
@@ -58,10 +58,10 @@ class _Source:
 
 
 def summarize(scope: Scope, memory_ids: Sequence[int], *, lossless: bool, now: datetime) -> Summarized:
-    """Sum these memories of the scope's one space up; a summary among them stands for its own sources.
+    """Summarize these memories of the scope's one space; a summary among them stands for its own sources.
 
-    Memories that were replaced or archived are left out.  Nothing is made where the summary would say no less than a
-    single source, and the same sources give the same summary again.  Raises MemoryNotFound, SpaceFull.
+    Superseded and archived memories are left out.  Nothing is made if the summary would be no shorter than a single
+    source; the same sources give the same summary again.  Raises MemoryNotFound, SpaceFull.
     """
     if not scope.spaces:
         raise MemoryNotFound
@@ -81,9 +81,9 @@ def summarize(scope: Scope, memory_ids: Sequence[int], *, lossless: bool, now: d
 
 
 def tend_clusters(scope: Scope, cluster_ids: Sequence[int], *, now: datetime) -> None:
-    """Bring the summaries of these clusters up to date: made, rebuilt in place, or removed.
+    """Update the summaries of these clusters: create them, rebuild them in place, or remove them.
 
-    Inside the tenant's transaction.  Doing it twice changes nothing the second time.
+    Inside the tenant's transaction.  Running it twice changes nothing the second time.
     """
     for cluster in Cluster.objects.within(scope).filter(pk__in=list(cluster_ids)).order_by("space_id", "pk"):
         try:
@@ -93,7 +93,7 @@ def tend_clusters(scope: Scope, cluster_ids: Sequence[int], *, now: datetime) ->
 
 
 def tend_summaries(scope: Scope, summary_ids: Sequence[int], *, now: datetime) -> None:
-    """Rebuild these summaries without what left them, or remove them where fewer than three sources remain.
+    """Rebuild these summaries without the sources they lost, or remove them if fewer than three sources remain.
 
     Inside the tenant's transaction.
     """
@@ -110,17 +110,17 @@ def tend_summaries(scope: Scope, summary_ids: Sequence[int], *, now: datetime) -
 
 
 def ask_for_work(scope: Scope, *, limit: int = 500, now: datetime) -> None:
-    """Ask for what writes did not: summaries that a source left, and clusters that grew or were never summed up."""
+    """Queue what writes did not: summaries that lost a source, and clusters that grew or were never summarized."""
     with tenant_transaction(scope):
         enqueue(scope, "resummarize", lineage.stale_summaries(scope, limit=limit), now=now)
         enqueue(scope, "summarize", clusters_behind(scope, limit=limit, now=now), now=now)
 
 
-# --- what there is --------------------------------------------------------------------------------------------------
+# --- sources --------------------------------------------------------------------------------------------------------
 
 
 def _wanted(scope: Scope, memory_ids: Sequence[int], now: datetime) -> list[Memory]:
-    """The live memories meant, oldest first.  Raises MemoryNotFound."""
+    """The live memories to summarize, oldest first.  Raises MemoryNotFound."""
     wanted = set(memory_ids)
     if not all(0 < memory_id < 2**63 for memory_id in wanted):
         raise MemoryNotFound
@@ -134,7 +134,7 @@ def _wanted(scope: Scope, memory_ids: Sequence[int], now: datetime) -> list[Memo
 
 
 def _made_from(scope: Scope, source_ids: Sequence[int], now: datetime) -> list[Memory]:
-    """Summaries made from exactly these."""
+    """The live summaries made from exactly these."""
     rows = list(
         Memory.objects.within(scope)
         .live(now)
@@ -146,17 +146,17 @@ def _made_from(scope: Scope, source_ids: Sequence[int], now: datetime) -> list[M
 
 
 def _live_members(scope: Scope, cluster: Cluster, now: datetime) -> list[Memory]:
-    """The newest, oldest first."""
+    """The newest live members, oldest first."""
     members = ClusterMember.objects.within(scope).filter(cluster_id=cluster.pk).values("memory_id")
     rows = Memory.objects.within_tenant(scope).live(now).filter(pk__in=members).order_by("-pk")[:MOST_IDS]
     return sorted(rows, key=lambda row: row.pk)
 
 
-# --- tending --------------------------------------------------------------------------------------------------------
+# --- updating -------------------------------------------------------------------------------------------------------
 
 
 def _inside(scope: Scope, space_id: int, project_id: int | None) -> Scope:
-    """The system's scope, in this space.  Raises MemoryNotFound for a space that is gone."""
+    """The system's scope, limited to this space.  Raises MemoryNotFound if the space is gone."""
     space = Space.objects.within(scope).filter(pk=space_id).first()
     if space is None:
         raise MemoryNotFound
@@ -165,7 +165,7 @@ def _inside(scope: Scope, space_id: int, project_id: int | None) -> Scope:
 
 
 def _lock(scope: Scope) -> tuple[Space, SpaceCipher]:
-    """Raises MemoryNotFound for a space that is gone."""
+    """Lock the space.  Raises MemoryNotFound if it is gone."""
     try:
         return lock_space(scope)
     except SpaceShredded:
@@ -222,7 +222,7 @@ def _active(scope: Scope, memory_id: int | None) -> Memory | None:
 
 
 def _opened(scope: Scope, rows: Sequence[Memory], cipher: SpaceCipher, now: datetime) -> list[_Source]:
-    """What fails its seal is left out and reported."""
+    """The decrypted sources; those that fail decryption are left out and reported."""
     opened = []
     for row in rows:
         try:
@@ -291,7 +291,7 @@ def _renew(
     lossless: bool,
     now: datetime,
 ) -> None:
-    """In place: the same memory says what its sources say now.  What it said before is nowhere kept."""
+    """Rebuild the summary in place from its current sources.  Its former text is not kept."""
     space.txid += 1
     space.term_total += len(terms(text)) - len(terms(open_text(row, cipher).reveal()))
     space.save(update_fields=["txid", "term_total"])
@@ -323,7 +323,7 @@ def _fill(
     lossless: bool,
     now: datetime,
 ) -> None:
-    """What of the row follows from its sources.  Its time is over with that of the first of them."""
+    """Fill the columns that follow from the sources.  The summary expires with the first of them."""
     said = Plaintext(text)
     handles = LookupValues(voice=VOICE, once=str(row.pk))
     row.changed_txid = space.txid + 1
@@ -346,7 +346,7 @@ def _index(
     event: str,
     now: datetime,
 ) -> None:
-    """Words now, the vector later; links, edges, history and audit."""
+    """Index the words now and the vector later; write sources, edges, history and audit."""
     postings.write(scope, [postings.posting_of(row, terms(text), cipher)])
     enqueue(scope, "embed", [row.pk], now=now)
     ids = [one.row.pk for one in sources]

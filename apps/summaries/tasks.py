@@ -1,4 +1,4 @@
-"""Tending summaries on a schedule, as a net below the outbox."""
+"""Scheduled maintenance of summaries, as a fallback for the outbox."""
 
 import logging
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="summaries.tend", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def tend(**_: object) -> None:
-    """Ask for the work that summaries and clusters of every tenant want; the outbox does it."""
+    """Queue the outstanding work on summaries and clusters of every tenant; the outbox does it."""
     now = timezone.now()
     for scope in system_scopes():
         try:

@@ -1,4 +1,4 @@
-"""Tenants, and the people whose memories they keep: who and since when, never what."""
+"""Tenants, organizations and end users in the admin: metadata only, never content."""
 
 from typing import Any
 
@@ -69,14 +69,15 @@ class TenantAdmin(OperatorAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> Answer:
-        # What a tenant holds is known to apps above this one; the site gathers it.
+        # The apps above this one know what a tenant contains; the admin site collects it.
         about = getattr(self.admin_site, "about_tenant", None)
         summary = about(self.found(request, object_id)) if about else None
         return super().change_view(request, object_id, form_url, {"summary": summary, **(extra_context or {})})
 
     @action(description="Refuse deletes by keys", url_path="tighten", icon="lock", permissions=["operate"])
     def tighten(self, request: HttpRequest, object_id: str) -> Answer:
-        """Only this way: only the tenant's owner or the host's operator (`memsync tenant`) may loosen it."""
+        """Only towards stricter: loosening is reserved to the tenant's owner and the host's operator (`memsync
+        tenant`)."""
         tenant = self.found(request, object_id)
         if request.method == "POST":
             writable = Tenant.objects.get(pk=tenant.pk)
@@ -165,7 +166,7 @@ class TenantAdmin(OperatorAdmin):
 
 @admin.register(EndUser)
 class EndUserAdmin(OperatorAdmin):
-    """The tenant's own id for a person is sealed: here they are a number."""
+    """The tenant's own id of an end user is encrypted; the admin shows a number."""
 
     heading = "End users"
     list_display = ("public", "tenant", "created_at")

@@ -1,8 +1,7 @@
-"""What a person's role lets them do through the API.  One table: each role has what is listed here and nothing else.
+"""API permissions of each role: a role has exactly the permissions listed here.
 
-Names are those that routes ask for, as of API keys (``apps.apikeys.permissions``).  One that is in both tables is
-for programs and people, one that is here alone for people; memories are for programs, and for people in the
-browser.
+Names are those that routes check, as for API keys (``apps.apikeys.permissions``).  A name in both tables is for
+programs and users, a name only in this one for users.  Memories are for programs, and for users in the browser.
 """
 
 from collections.abc import Mapping

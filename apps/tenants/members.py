@@ -1,4 +1,5 @@
-"""Who of a tenant's organization may do what.  A role is held in an organization, and so in each of its tenants."""
+"""Members of a tenant's organization and their rights.  A role applies to the organization, and so to each of its
+tenants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,19 +49,19 @@ class LastOwner(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """A tenant that a person works for, and as what."""
+    """A tenant that a user may work in, and their role there."""
 
     tenant: Tenant
     role: Role
 
     @property
     def permissions(self) -> frozenset[str]:
-        """Of the API, to a user who signed in there."""
+        """API permissions of the user in this tenant."""
         return GRANTS[self.role]
 
     @property
     def may_read(self) -> bool:
-        """Memories, opened."""
+        """Whether the role may read decrypted memories."""
         return self.role in MAY_READ
 
     @property
@@ -69,17 +70,17 @@ class Reach:
 
     @property
     def needs_second_factor(self) -> bool:
-        """Whether a password is never enough to confirm with, here."""
+        """Whether a password is never sufficient for a confirmation in this tenant."""
         return self.tenant.require_second_factor == SecondFactor.YES
 
     @property
     def may_delete(self) -> bool:
-        """And restore, and decide about requests to forget."""
+        """Whether the role may delete and restore memories, and decide on requests to forget."""
         return self.role in MAY_DELETE
 
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
-    """Every tenant that this person has a role in, by name, but for suspended ones.  closed: those too that are."""
+    """Every tenant in which this user has a role, by name, without suspended ones.  closed: include closed tenants."""
     roles = {one.organization_id: Role(one.role) for one in _of(user_id)}
     tenants = Tenant.objects.filter(organization_id__in=roles, suspended_at=None).select_related("organization")
     if not closed:
@@ -89,12 +90,12 @@ def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
 
 
 def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
-    """Raises TenantNotFound for a tenant that is absent, not this person's, or closed if that is not asked for."""
+    """Raises TenantNotFound for a tenant that is missing, not this user's, or closed (unless ``closed``)."""
     return reach_in(reach_of(user_id, closed=closed), name)
 
 
 def reach_in(reaches: Sequence[Reach], name: str) -> Reach:
-    """The one of these by its tenant's name.  Raises TenantNotFound for one that is absent or none of these."""
+    """The entry with this tenant name.  Raises TenantNotFound if there is none."""
     found = next((one for one in reaches if one.tenant.name == name), None)
     if found is None:
         raise TenantNotFound
@@ -102,8 +103,8 @@ def reach_in(reaches: Sequence[Reach], name: str) -> Reach:
 
 
 def choose_reach(user_id: int, name: str | None) -> Reach:
-    """The open tenant of this name or, where none is named, the first of the organization that the person has been in
-    longest.  Raises TenantNotFound for one that is absent or not this person's, NoTenant for a person who has none."""
+    """The open tenant with this name; without a name, the first tenant of the organization that the user joined first.
+    Raises TenantNotFound if it is missing or not this user's, NoTenant if the user has none."""
     if name is not None:
         return get_reach(user_id, name)
     for one in _of(user_id):
@@ -114,7 +115,7 @@ def choose_reach(user_id: int, name: str | None) -> Reach:
 
 
 def find_reach(user_id: int, name: str | None) -> Reach | None:
-    """As ``choose_reach``, or None for a person who has no tenant and asks for none by name."""
+    """Like ``choose_reach``, but returns None if no name is given and the user has no tenant."""
     try:
         return choose_reach(user_id, name)
     except NoTenant:
@@ -122,12 +123,12 @@ def find_reach(user_id: int, name: str | None) -> Reach | None:
 
 
 def list_memberships(user_id: int) -> list[Membership]:
-    """What gives this person something now, oldest first."""
+    """The user's active memberships, oldest first."""
     return _of(user_id)
 
 
 def list_members(tenant: Tenant) -> list[Membership]:
-    """Without rows that give nothing, because no one gave them."""
+    """The members, without rows whose MAC is invalid: no one granted these."""
     members = Membership.objects.filter(organization_id=tenant.organization_id).select_related("user")
     return only_bound(members.order_by("user__email", "id"))
 
@@ -148,12 +149,12 @@ def has_owner(tenant_id: int) -> bool:
 
 
 def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datetime) -> Membership:
-    """The role in the tenant's organization, in place of the one there was.  Raises RoleRefused, LastOwner."""
+    """Set the user's role in the tenant's organization, replacing an existing one.  Raises RoleRefused, LastOwner."""
     if role not in Role.values:
         raise RoleRefused
     with tenant_transaction(tenant):
         there, action = _locked(tenant, user_id), AuditAction.MEMBER_ROLE
-        if there is not None and not there.is_bound():  # nothing is kept of a role that its holder gave himself
+        if there is not None and not there.is_bound():  # a forged role is discarded completely
             there.delete()
             there = None
         if there is None:
@@ -178,7 +179,7 @@ def change_member(
     actor: str,
     now: datetime,
 ) -> Membership:
-    """Another role for a person who has one, or none of what it gives until they are no longer suspended.
+    """Change a member's role, or suspend them or end their suspension.
 
     by: the role of the caller.  Raises NotAMember, RoleRefused, OwnerRequired, LastOwner.
     """
@@ -212,7 +213,7 @@ def change_member(
 
 
 def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str, now: datetime) -> None:
-    """by: the role of the caller.  Raises NotAMember, OwnerRequired, LastOwner."""
+    """Remove a member.  by: the role of the caller.  Raises NotAMember, OwnerRequired, LastOwner."""
     with tenant_transaction(tenant):
         there = _member(tenant, user_id, by=by)
         if there.role == Role.OWNER and there.is_bound():
@@ -222,7 +223,7 @@ def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str
 
 
 def _of(user_id: int) -> list[Membership]:
-    """What gives this person something now, oldest first."""
+    """The user's active memberships, oldest first."""
     rows = Membership.objects.filter(user_id=user_id, suspended_at=None)
     return only_bound(rows.select_related("organization").order_by("id"))
 
@@ -237,7 +238,7 @@ def _member(tenant: Tenant, user_id: int, *, by: Role) -> Membership:
 
 
 def _locked(tenant: Tenant, user_id: int) -> Membership | None:
-    """Under the organization's lock, so that two owners cannot remove each other at once."""
+    """Locks the organization first, so that two owners cannot remove each other concurrently."""
     Organization.objects.select_for_update().get(pk=tenant.organization_id)
     rows = Membership.objects.select_related("user")
     return rows.filter(organization_id=tenant.organization_id, user_id=user_id).first()

@@ -1,4 +1,5 @@
-"""Organizations own tenants; a tenant is the isolation boundary and owns keys, projects and spaces."""
+"""Organizations, tenants, members and end users.  An organization owns tenants; a tenant is the isolation boundary and
+owns keys, projects and spaces."""
 
 import uuid
 from typing import ClassVar
@@ -10,11 +11,11 @@ from apps.core.fields import EncryptedField
 from apps.core.models import BaseModel
 from apps.core.scoping import ScopedManager, ScopedModel
 
-EXTERNAL_ID = "end_user.external_id"  # the context bound into the envelope
+EXTERNAL_ID = "end_user.external_id"  # context bound into the encryption
 
 
 class Organization(BaseModel):
-    """A team of people.  May own several tenants."""
+    """A team of users.  May own several tenants."""
 
     name = models.CharField(max_length=100)
     domain = models.CharField(
@@ -29,28 +30,28 @@ class Organization(BaseModel):
 
 
 class KeyDeletes(models.TextChoices):
-    """What an API key may do to memories.  Never a hard delete: that needs a person, in a browser, after a step-up."""
+    """What an API key may do to memories.  Never a hard delete: that requires a user, in a browser, after a step-up."""
 
     DENY = "deny", "Refuse every delete"
     RETIRE = "retire", "Retire: hidden at once, restorable for 7 days"
 
 
 class Profile(models.TextChoices):
-    """What of a space may be searched at rest."""
+    """Which parts of a space the database can search while encrypted."""
 
     SEARCHABLE = "searchable", "Keyed words and vectors: searched by the database"
     SEALED = "sealed", "Nothing: opened and searched in process; for small, sensitive spaces"
 
 
 class Changes(models.TextChoices):
-    """What happens to a claim about a person when another value is said."""
+    """What happens when a new value contradicts a stored claim about an end user."""
 
     REPLACE = "replace", "The newer value replaces the older one"
     DISPUTE = "dispute", "Both stand, disputed, until somebody decides"
 
 
 class Instructions(models.TextChoices):
-    """What happens to an instruction that extraction found by itself, in a text no one asked to have remembered."""
+    """What happens to an instruction found by extraction in a text that no one asked to remember."""
 
     STYLE = "style", "A user's own wish of how to be answered takes effect; all others wait for review"
     REVIEW = "review", "It waits for review: a planted one must never take effect"
@@ -58,7 +59,7 @@ class Instructions(models.TextChoices):
 
 
 class Egress(models.TextChoices):
-    """Whether what the tenant's people say may be shown to a model behind an endpoint."""
+    """Whether an external model endpoint may receive what the tenant's end users say."""
 
     ALLOW = "allow", "To any that the operator has named"
     SELF_HOSTED_ONLY = "self_hosted_only", "To one that the operator runs"
@@ -66,7 +67,7 @@ class Egress(models.TextChoices):
 
 
 class BreakGlass(models.TextChoices):
-    """Whether an operator may read a space for half an hour, for a reason, after a second operator said yes."""
+    """Whether an operator may read a space for half an hour, with a reason and a second operator's approval."""
 
     DENY = "deny", "No operator reads anything"
     NOTIFY = "notify", "Two operators are enough; the tenant sees it and can end it"
@@ -74,7 +75,7 @@ class BreakGlass(models.TextChoices):
 
 
 class SecondFactor(models.TextChoices):
-    """Whether a password is enough, through the API, of people of the tenant who have no second factor."""
+    """Whether a password is sufficient to confirm API actions, for users without a second factor."""
 
     NO = "no", "Of those who have one; of others the password, shown again"
     YES = "yes", "Of everybody"
@@ -93,7 +94,7 @@ class Tenant(BoundModel, BaseModel):
     new_spaces = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
     changes = models.CharField(max_length=8, choices=Changes, default=Changes.REPLACE)
     instructions = models.CharField(max_length=8, choices=Instructions, default=Instructions.STYLE)
-    # A default of the database too: the code before this one makes tenants without it.
+    # Also a database default: the previous version inserts tenants without it.
     ai_extract = models.CharField(
         max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
     )
@@ -131,7 +132,7 @@ class Tenant(BoundModel, BaseModel):
 
     @property
     def tenant_id(self) -> int:
-        """A tenant is within itself, so that a service that has one can record and act as any scope can."""
+        """Lets a service that has a tenant use it like a scope."""
         return self.pk
 
 
@@ -144,7 +145,7 @@ class Role(models.TextChoices):
 
 
 class Membership(BoundModel, BaseModel):
-    """A person's role in an organization.  One that is suspended gives nothing, and can be given back as it was."""
+    """A user's role in an organization.  A suspended one grants nothing and can be restored unchanged."""
 
     bound_as: ClassVar = "membership"
     bound_fields: ClassVar = ("organization_id", "user_id", "role", "suspended_at")
@@ -165,9 +166,9 @@ class Membership(BoundModel, BaseModel):
 
 
 class EndUser(BoundModel, ScopedModel):
-    """Whose memories they are: the tenant's own id for a person, as a keyed hash to look up and sealed to show.
+    """An end user: the tenant's own id for a person, stored as a keyed hash for lookup and encrypted for display.
 
-    The integer ``id`` is what the wire calls ``user_id``.
+    The wire calls the integer ``id`` ``user_id``.
     """
 
     bound_as: ClassVar = "end_user"

@@ -1,4 +1,4 @@
-"""Finding tenants and organizations by the names that people use."""
+"""Queries of tenants and organizations by name."""
 
 from apps.core.errors import Conflict, NotFound
 from apps.tenants.models import Egress, Organization, Tenant
@@ -15,7 +15,7 @@ class OrganizationNotUnique(Conflict):
 
 
 def get_tenant(name: str) -> Tenant:
-    """Closed ones too.  Raises TenantNotFound."""
+    """The tenant with this name, even if closed.  Raises TenantNotFound."""
     tenant = Tenant.objects.select_related("organization").filter(name=name).first()
     if tenant is None:
         raise TenantNotFound
@@ -27,12 +27,12 @@ def list_tenants() -> list[Tenant]:
 
 
 def find_first_tenant() -> Tenant | None:
-    """The oldest open one, which the first start made unless that was closed."""
+    """The oldest open tenant; the first start created it, unless that one was closed."""
     return Tenant.objects.filter(closed_at=None).order_by("id").first()
 
 
 def find_organization(name: str) -> Organization | None:
-    """Raises OrganizationNotUnique, because names of organizations may repeat."""
+    """None if there is none.  Raises OrganizationNotUnique, because organization names are not unique."""
     found = list(Organization.objects.filter(name=name).order_by("id")[:2])
     if len(found) > 1:
         raise OrganizationNotUnique
@@ -40,7 +40,7 @@ def find_organization(name: str) -> Organization | None:
 
 
 def may_leave(tenant_id: int, policy: str, *, self_hosted: bool) -> bool:
-    """Whether a model behind an endpoint may read what the tenant's people say.
+    """Whether a model behind an endpoint may receive what the tenant's end users say.
 
     policy: ``ai_extract`` or ``ai_rerank``.  self_hosted: whether the operator runs the endpoint.
     """

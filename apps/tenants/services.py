@@ -1,4 +1,4 @@
-"""Making and changing organizations and tenants.  Each change leaves an audit row in its own transaction."""
+"""Create and change organizations and tenants.  Each change writes an audit row in its transaction."""
 
 import re
 import secrets
@@ -25,7 +25,7 @@ from apps.tenants.models import (
     Tenant,
 )
 
-# The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
+# The name is the tenant's id on the wire, in paths and in "tenant:end user": no slash, no colon, no whitespace.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}\.)+[a-z0-9-]{2,63}", re.ASCII)
 
@@ -65,7 +65,7 @@ class UnknownPolicy(Invalid):
 
 
 def open_organization(name: str, *, domain: str = "", now: datetime) -> Organization:
-    """Raises OrganizationNameRefused, DomainRefused."""
+    """Create an organization.  Raises OrganizationNameRefused, DomainRefused."""
     name, domain = name.strip(), domain.strip().lower()
     if not 1 <= len(name) <= 100:
         raise OrganizationNameRefused
@@ -75,13 +75,13 @@ def open_organization(name: str, *, domain: str = "", now: datetime) -> Organiza
 
 
 def name_for_tenant(organization: str) -> str:
-    """A tenant's name after its organization's, and another each time: it shows no one which names are taken."""
+    """A tenant name derived from the organization's, with a random part: it does not reveal which names are taken."""
     words = re.sub(r"[^a-z0-9]+", "-", organization.lower()).strip("-")[:40].strip("-")
     return f"{words or 'org'}-{secrets.token_hex(4)}"
 
 
 def create_tenant(organization: Organization, name: str, *, actor: str, now: datetime) -> Tenant:
-    """The row alone.  A tenant that can be used has keys as well: see ``apps.apikeys.onboarding.open_tenant``.
+    """Create the row only.  A usable tenant also needs keys: see ``apps.apikeys.onboarding.provision_tenant``.
 
     Raises TenantNameRefused or TenantExists.
     """
@@ -89,7 +89,7 @@ def create_tenant(organization: Organization, name: str, *, actor: str, now: dat
         raise TenantNameRefused
     try:
         with transaction.atomic():
-            (tenant_id,) = reserve_ids(1, sequence="tenants_tenant_id_seq")  # first: it is bound into the row
+            (tenant_id,) = reserve_ids(1, sequence="tenants_tenant_id_seq")  # first: the row's MAC includes it
             tenant = Tenant(id=tenant_id, organization=organization, name=name, created_at=now)
             tenant.bind()
             tenant.save(force_insert=True)
@@ -113,13 +113,15 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
 
 
 def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> Tenant:
-    """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
-    spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
-    both stand disputed.  instructions: which of those that extraction finds wait for review, ``style`` all but a user's
-    own wish of how to be answered.  ai_extract: whether a language model may read what is said.  ai_rerank: whether a
-    cross-encoder may read what was found.  break_glass: whether operators may read a space in an emergency.
-    require_second_factor: whether a password is never enough to
-    confirm with.  Raises UnknownPolicy."""
+    """Change policies of the tenant.  Raises UnknownPolicy.
+
+    key_deletes: what API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: profile
+    of new spaces, ``searchable`` or ``sealed``.  changes: whether a new value of a claim replaces the older one, or
+    both stay as disputed.  instructions: which extracted instructions wait for review; ``style``: all except a user's
+    wish about the style of answers.  ai_extract: whether a language model may read input.  ai_rerank: whether a
+    cross-encoder may read results.  break_glass: whether operators may read a space in an emergency.
+    require_second_factor: whether a password is never sufficient for a confirmation.
+    """
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):
@@ -138,7 +140,7 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
 
 
 def close_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
-    """Refuse every key of the tenant from now on.  Its data stays until erased.  Raises TenantAlreadyClosed."""
+    """Refuse every key of the tenant from now on.  Its data stays until it is erased.  Raises TenantAlreadyClosed."""
     with tenant_transaction(tenant):
         if not Tenant.objects.filter(pk=tenant.pk, closed_at=None).update(closed_at=now, suspended_at=None):
             raise TenantAlreadyClosed
@@ -148,8 +150,8 @@ def close_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
 
 
 def suspend_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
-    """Refuse its keys and its people until it is resumed.  What goes by itself goes on: retention, keys that turn,
-    webhooks that wait.  Raises TenantAlreadyClosed, TenantAlreadySuspended."""
+    """Refuse the tenant's keys and users until it is resumed.  Background work continues: retention, key rotation,
+    pending webhooks.  Raises TenantAlreadyClosed, TenantAlreadySuspended."""
     with tenant_transaction(tenant):
         there = Tenant.objects.filter(pk=tenant.pk, closed_at=None)
         if not there.filter(suspended_at=None).update(suspended_at=now):
@@ -160,7 +162,7 @@ def suspend_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
 
 
 def resume_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
-    """Let its keys and people in again.  Raises TenantNotSuspended."""
+    """Admit the tenant's keys and users again.  Raises TenantNotSuspended."""
     with tenant_transaction(tenant):
         if not Tenant.objects.filter(pk=tenant.pk).exclude(suspended_at=None).update(suspended_at=None):
             raise TenantNotSuspended

@@ -1,4 +1,4 @@
-"""What the work on an import and on an export has in common."""
+"""Functions shared by imports and exports."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
 from apps.transfers.models.jobs import TransferJob
 
-KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that has ended
+KEPT_FOR: Final = timedelta(days=30)  # rows of jobs that have ended
 
 
 def scope_of(scope: Scope, job: TransferJob) -> Scope:
@@ -22,8 +22,8 @@ def scope_of(scope: Scope, job: TransferJob) -> Scope:
 
 
 def delete_ended(scope: Scope, kind: type[TransferJob], *, now: datetime) -> None:
-    """Delete the rows of jobs that ended long ago; not of exports whose file is still there."""
-    # Not by Django, which would collect dependent rows and then delete by ids alone.
+    """Delete the rows of jobs that ended long ago, except exports whose file still exists."""
+    # Raw SQL, because Django would collect the dependent rows and delete by id only.
     statement = SQL("delete from {} where tenant_id = %s and completed_at < %s and not ({})")
     has_file = SQL("status = 'completed'") if kind.has_file else SQL("false")
     with tenant_transaction(scope), connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Re-encryption of jobs and their pieces while keys rotate.  See ``apps.crypto.encrypted_tables``."""
+"""Re-encryption of jobs and their chunks during key rotation.  See ``apps.crypto.encrypted_tables``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from apps.transfers.models import ExportChunk, ExportJob, ImportChunk, ImportJob
 
 class _Jobs(SealedColumns):
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
-        """A job is under the tenant's keys, whichever end user its file is about."""
+        """Jobs are encrypted under the tenant's key, even if their file covers one end user."""
         cipher = open_tenant(scope.tenant)
         return {row.space_id: cipher for row in rows}
 

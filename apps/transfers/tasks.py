@@ -1,4 +1,4 @@
-"""Where Celery looks for the tasks of this app."""
+"""Celery discovers the tasks of this app here."""
 
 from apps.transfers.exports import tasks as exports
 from apps.transfers.imports import tasks as imports

@@ -1,7 +1,7 @@
-"""Signed statements of where every audit chain stands, kept here and written where they can be carried away.
+"""Signed checkpoints of the heads of all audit chains, stored in the database and written to files for other hosts.
 
-Who can change the database can rebuild a chain from any row on, and it will be whole in itself.  A checkpoint that
-has left this host says what the chain was; the key that signs it is wrapped like every other and not in the database.
+An attacker who can change the database can rebuild a chain from any row on, and the result is consistent.  A checkpoint
+on another host proves what the chain was.  The signing key is wrapped like every other key and is not in the database.
 """
 
 import json
@@ -30,10 +30,10 @@ FILES: Final = "checkpoints-*.jsonl"
 
 
 def take_checkpoint(*, now: datetime, at_once: bool = False) -> Signed | None:
-    """Sign where every chain stands, if one has grown: a minute after the last, or sooner when there are many rows.
+    """Sign the heads of all chains, if one has grown and a minute has passed, or sooner after many rows.
 
-    at_once: however short ago the last was.  The file is written after the commit; what a crash or a full disk keeps
-    from it is written with the next.  Raises KeysUnavailable.
+    at_once: do not wait.  The file is written after the commit; after a crash or with a full disk, the missing lines
+    are written with the next checkpoint.  Returns None if nothing is due.  Raises KeysUnavailable.
     """
     with transaction.atomic():
         lock("audit checkpoint")
@@ -64,23 +64,22 @@ def find_newest() -> Signed | None:
 
 
 def stored(*, using: str = "default") -> Iterator[Signed]:
-    """Every checkpoint of this database, oldest first.  Nothing says that they are genuine: see ``is_signed``."""
+    """Yield all checkpoints of this database, oldest first.  They are not verified: see ``is_signed``."""
     for row in Checkpoint.objects.using(using).prefetch_related("heads").order_by("number").iterator(chunk_size=1_000):
         yield _signed(row, sorted(Head(head.chain, head.seq, head.hash) for head in row.heads.all()))
 
 
 def listing(chain: int, *, most: int) -> list[Signed]:
-    """The newest checkpoints that list this chain, the newest first.  As of ``stored``, nothing says that they are
-    genuine."""
+    """Return the newest checkpoints that list this chain, newest first.  They are not verified: see ``is_signed``."""
     numbers = CheckpointHead.objects.filter(chain=chain).order_by("-checkpoint_id").values("checkpoint_id")[:most]
     rows = Checkpoint.objects.filter(number__in=numbers).prefetch_related("heads").order_by("-number")
     return [_signed(row, sorted(Head(head.chain, head.seq, head.hash) for head in row.heads.all())) for row in rows]
 
 
 def heads_at(said: Statement, *, using: str = "default") -> list[Head] | None:
-    """Where every chain stood at a checkpoint, put together from what this database kept of it and of those before.
+    """Return the heads of all chains at a checkpoint, from the stored heads of this and earlier checkpoints.
 
-    None where that is not what the checkpoint signs.
+    Returns None if they do not match the root that the checkpoint signs.
     """
     rows = CheckpointHead.objects.using(using).filter(checkpoint_id__lte=said.number)
     newest = rows.order_by("chain", "-checkpoint_id").distinct("chain").values_list("chain", "seq", "hash")
@@ -89,7 +88,7 @@ def heads_at(said: Statement, *, using: str = "default") -> list[Head] | None:
 
 
 def proof_for(chain: int) -> Proof | None:
-    """That the newest checkpoint signs where this chain stood; shows nothing of any other."""
+    """Return the proof that the newest checkpoint signs this chain's head.  It reveals no other chain."""
     newest = find_newest()
     heads = heads_at(newest.statement) if newest else None
     if not newest or not heads or chain not in {head.chain for head in heads}:
@@ -98,7 +97,7 @@ def proof_for(chain: int) -> Proof | None:
 
 
 def read(path: Path) -> Iterator[Signed]:
-    """The checkpoints of a file, or of all files that ``ship`` made in a directory.  Raises NotACheckpoint, OSError."""
+    """Yield the checkpoints of a file, or of all files of ``ship`` in a directory.  Raises NotACheckpoint, OSError."""
     for file in sorted(path.glob(FILES)) if path.is_dir() else [path]:
         with file.open(encoding="utf-8") as lines:
             for line in lines:
@@ -114,7 +113,7 @@ def from_line(line: str) -> Signed:
 
 
 def is_signed(one: Signed, public: bytes | None = None) -> bool:
-    """public: another key than this deployment's of that version.  Raises KeysUnavailable."""
+    """Verify the signature.  public: use this key instead of the deployment's own.  Raises KeysUnavailable."""
     try:
         key = public if public is not None else public_key(one.statement.key_version)
     except KeysMissing:
@@ -123,12 +122,12 @@ def is_signed(one: Signed, public: bytes | None = None) -> bool:
 
 
 def public_key(version: int | None = None) -> bytes:
-    """32 bytes, to check checkpoints with wherever they are.  Raises KeysMissing, KeysUnavailable."""
+    """Return the 32-byte public key that verifies checkpoints on any host.  Raises KeysMissing, KeysUnavailable."""
     return signatures.public_of(service_key(ServiceName.AUDIT, version).key)
 
 
 def ship(newest: Signed) -> None:
-    """Add to today's file what it and the earlier ones lack.  A line that cannot be written stays for the next time."""
+    """Append the checkpoints that are in no file yet to today's file.  After an error the next call retries."""
     directory = Path(settings.AUDIT_CHECKPOINT_DIR)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -162,7 +161,7 @@ def _is_due(before: Signed | None, heads: list[Head], *, now: datetime) -> bool:
 
 
 def _standing() -> list[tuple[Head, bool]]:
-    """Every chain, and whether it is not where the last checkpoint that lists it saw it.  One statement: one moment."""
+    """Return each chain's head, and whether it has moved since the last checkpoint.  One statement: one snapshot."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select h.chain, h.seq, h.hash, last.seq is distinct from h.seq from audit_chainhead h left join lateral ("

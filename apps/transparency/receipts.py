@@ -1,8 +1,8 @@
-"""Receipts of erasures: their bytes, the file that is handed out, and checking such a file.
+"""Erasure receipts: byte format, receipt file, and verification of a receipt file.
 
-A receipt says what was erased, when and on whose word.  It is signed, and it is an entry of a log (RFC 6962) that the
-same key signs: it can be neither changed nor dated back nor taken back.  What it is about is hidden behind a
-commitment, which the file opens for its holder.
+A receipt states what was erased, when, and who authorised it.  It is signed, and it is an entry of a log (RFC 6962)
+signed by the same key, so it cannot be changed, backdated or withdrawn.  The target is hidden behind a commitment,
+which the receipt file opens for its holder.
 
 ::
 
@@ -13,7 +13,7 @@ commitment, which the file opens for its holder.
     key_id     = the first 8 bytes of SHA-256(public key), in hex
 
 The file is JSON: ``{"format", "receipt", "log": {"index", "path", "checkpoint"}, "disclosure": {"nonce", "target"},
-"growth": {"since", "path"}}``, the last two where there is something to say.  Pure: neither settings nor a database.
+"growth": {"since", "path"}}``; the last two are optional.  This module uses neither settings nor a database.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ _FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 class ReceiptVerdict(IntEnum):
-    """What checking a file found; the number is the exit code of ``memsync receipt verify``."""
+    """Result of verifying a file; the number is the exit code of ``memsync receipt verify``."""
 
     GENUINE = 0
     MALFORMED = 10
@@ -58,7 +58,7 @@ class ReceiptVerdict(IntEnum):
 
 
 class Refuted(Exception):
-    """A file is not a genuine receipt, and why not."""
+    """A file is not a genuine receipt; ``why`` gives the reason."""
 
     def __init__(self, verdict: ReceiptVerdict, why: str) -> None:
         super().__init__(why)
@@ -67,7 +67,7 @@ class Refuted(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
-    """not_after: None for the key in use."""
+    """A public key and its validity.  not_after: None for the key in use."""
 
     public: bytes
     not_before: datetime
@@ -89,7 +89,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySet:
-    """The keys of one deployment, to be kept where its receipts are checked."""
+    """The public keys of one deployment, to verify its receipts."""
 
     deployment: str
     keys: tuple[PublicKey, ...]
@@ -104,9 +104,9 @@ class KeySet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genuine:
-    """What a file that was found genuine says.  target: None where the file does not open its commitment.
+    """Content of a verified file.  target: None if the file does not open the commitment.
 
-    checkpoint: of the log, to be kept and held against later files.
+    checkpoint: the log's checkpoint; keep it to verify later files against it.
     """
 
     receipt: Mapping[str, Any]
@@ -127,7 +127,7 @@ def key_id_of(public: bytes) -> str:
 
 
 def origin_of(deployment: str) -> str:
-    """The name of the log of a deployment's receipts."""
+    """Return the name of a deployment's receipt log."""
     return f"memsync.receipts/{deployment}"
 
 
@@ -136,7 +136,7 @@ def signed_bytes(receipt: Mapping[str, Any]) -> bytes:
 
 
 def name_of(target: Mapping[str, Any]) -> str:
-    """A target in one word, as ``--target`` takes it: ``memories:41,42``, ``space:0b5c…``, ``tenant:…``."""
+    """Return the target in the form of ``--target``: ``memories:41,42``, ``space:0b5c…``, ``tenant:…``."""
     kind = str(target.get("kind"))
     if "memory_ids" in target:
         return f"{kind}:{','.join(str(one) for one in target['memory_ids'])}"
@@ -147,7 +147,7 @@ def name_of(target: Mapping[str, Any]) -> str:
 
 
 def read_keys(raw: bytes) -> KeySet:
-    """Raises Refuted (MALFORMED)."""
+    """Parse a file of public keys.  Raises Refuted (MALFORMED)."""
     record = _parsed(raw)
     try:
         if record["format"] != KEYS_FORMAT or set(record) != {"format", "deployment", "keys"}:
@@ -158,8 +158,10 @@ def read_keys(raw: bytes) -> KeySet:
 
 
 def verify(raw: bytes, keys: KeySet, *, target: str | None = None, older: str | None = None) -> Genuine:
-    """raw: a receipt's file.  target: what it must be about, as ``name_of`` says it.  older: a checkpoint that was
-    kept, of which the log must be the continuation.  Raises Refuted.
+    """Verify a receipt file and return its content.  Raises Refuted.
+
+    raw: the file.  target: the expected target, in the form of ``name_of``.  older: an earlier checkpoint, which the
+    log must continue.
     """
     file = _read_file(raw)
     receipt = file["receipt"]
@@ -256,7 +258,7 @@ def _read_key(record: Mapping[str, Any]) -> PublicKey:
 
 
 def _read_file(raw: bytes) -> dict[str, Any]:
-    """The file, with everything in it of the type that it must be."""
+    """Parse the file and check its fields and their types.  Raises Refuted (MALFORMED)."""
     record = _parsed(raw)
     if record.get("format") != FORMAT or not {"format", "receipt", "log"} <= set(record):
         _refuse()
@@ -295,18 +297,18 @@ def _parsed(raw: bytes) -> dict[str, Any]:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    # Of two values of one name one reader takes the first and another the last.
+    # Reject duplicate names: some JSON readers use the first value, others the last.
     if len({name for name, _ in pairs}) != len(pairs):
         raise ValueError
     return dict(pairs)
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(text)  # a receipt counts in whole numbers
+    raise ValueError(text)  # receipts contain only integers
 
 
 def _hex(text: object, length: int) -> bytes:
-    """Raises Refuted for anything but this many bytes in lower case."""
+    """Decode exactly ``length`` bytes of lower-case hex.  Raises Refuted for anything else."""
     try:
         raw = bytes.fromhex(text) if isinstance(text, str) else b""
     except ValueError:

@@ -1,6 +1,6 @@
-"""Whether a tenant's own audit trail is whole, for its people to ask: bounded work, so that a click can do it.
+"""Verification of a tenant's own audit log, for its users: the work is bounded, so it can run in a request.
 
-All chains of a deployment, and the checkpoints that were carried to another host, are for `memsync audit verify`.
+`memsync audit verify` verifies all chains of a deployment, also against checkpoints from other hosts.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,11 @@ MOST_CHECKPOINTS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """first, last: numbers of the rows that were looked at; first is 1 where that was the whole chain.
+    """Result of a check.
 
-    confirmed: up to which of them a believed checkpoint says so.  checkpoints: how many were believed and list this
-    chain."""
+    first, last: numbers of the first and last row checked; first is 1 if the whole chain was checked.
+    confirmed: last row confirmed by a valid checkpoint.  checkpoints: number of valid checkpoints with this chain.
+    """
 
     at: datetime
     rows: int
@@ -43,8 +44,10 @@ class Checked:
 
 
 def check_trail(scope: InTenant, *, now: datetime) -> Checked:
-    """Compute the hashes of the tenant's newest rows again, and hold them against the chain's head and the newest
-    checkpoints of this database.  Raises KeysUnavailable."""
+    """Recompute the hashes of the tenant's newest rows and compare them with the chain's head and newest checkpoints.
+
+    Raises KeysUnavailable.
+    """
     with tenant_transaction(scope, snapshot=True):
         entries, before = newest_of_chain(scope, most=MOST)
         head = ChainHead.objects.filter(chain=scope.tenant_id).first()
@@ -77,9 +80,11 @@ def check_trail(scope: InTenant, *, now: datetime) -> Checked:
 
 
 def export_lines(scope: InTenant) -> Iterator[bytes]:
-    """The whole chain as lines of JSON and, as the last one, the proof that the newest checkpoint signs it: what
-    `memsync audit verify --file` reads."""
-    # The proof first: the rows read after it then reach at least as far.
+    """Yield the whole chain as lines of JSON, then the proof that the newest checkpoint signs it.
+
+    `memsync audit verify --file` reads this format.
+    """
+    # Build the proof first, so that the rows read after it reach at least as far.
     proof = checkpoints.proof_for(scope.tenant_id)
     for entry in chain_of(scope):
         yield _line(entry.to_json())

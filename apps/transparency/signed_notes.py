@@ -6,8 +6,8 @@
     NEWLINE
     EM-DASH SPACE origin SPACE base64(key hash (4 bytes) || signature (64 bytes)) NEWLINE
 
-Signed are the three lines above the empty one.  key hash = the first bytes of SHA-256(origin NEWLINE 0x01 public key).
-Pure: who signs and who verifies is handed in.
+The signature covers the three lines above the empty one.  key hash = the first 4 bytes of
+SHA-256(origin NEWLINE 0x01 public key).  The caller supplies the sign function and verifies signatures.
 """
 
 import base64
@@ -21,12 +21,12 @@ _ED25519: Final = b"\x01"
 
 
 class NotACheckpointNote(ValueError):
-    """A text is not a signed checkpoint, written the one way there is to write it."""
+    """A text is not a signed checkpoint in its one canonical form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Of the log ``origin``, that it had ``size`` entries and this root (32 bytes)."""
+    """Checkpoint of the log ``origin``, with its number of entries and its root (32 bytes)."""
 
     origin: str
     size: int
@@ -45,7 +45,7 @@ class Note:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises NotACheckpointNote."""
+        """Parse a note.  Raises NotACheckpointNote."""
         try:
             origin, size, root, empty, signature, end = text.split("\n")
             dash, name, sealed = signature.split(" ")
@@ -59,7 +59,7 @@ class Note:
             )
         except ValueError as error:
             raise NotACheckpointNote from error
-        # Whatever reads back as something else was not written by us: another spelling of a number, say.
+        # Reject texts that are not in canonical form, for example with another spelling of a number.
         if (dash, name, empty, end) != (_DASH, origin, "", "") or note.text != text or len(note.root) != 32:
             raise NotACheckpointNote
         return note

@@ -1,4 +1,4 @@
-"""Celery task: sign checkpoints of the audit trail."""
+"""Celery task: sign checkpoints of the audit log."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,5 @@ from apps.transparency import checkpoints
 
 @shared_task(name="audit.checkpoint", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def checkpoint(**_: object) -> None:
-    """Sign where the audit chains stand, when that falls due."""
+    """Sign the heads of the audit chains, if a checkpoint is due."""
     checkpoints.take_checkpoint(now=timezone.now())

@@ -1,15 +1,15 @@
-"""Is the trail whole?  Every hash is computed again, and every chain is held against signed checkpoints.
+"""Verification of the audit log: recomputes every hash and compares every chain with signed checkpoints.
 
-Pure: rows, heads and checkpoints are handed in, from the database or from a file.  The findings are
+No database access: the caller supplies rows, heads and checkpoints from the database or a file.  Kinds of findings:
 
-edit         a row does not have its hash, or the row after it holds another
+edit         a row does not match its hash, or the next row stores another hash
 gap          a row is missing in the middle
-reorder      a row stands where another should
-truncation   the end is missing: a checkpoint, or the head of the chain, has seen more
-fork         the chain is whole in itself and is not the one that a checkpoint has seen
-unchained    a row was put in past the database's own chaining
+reorder      a row is in another row's place
+truncation   the end is missing: a checkpoint, or the head of the chain, has more rows
+fork         the chain is consistent, but differs from a checkpoint
+unchained    a row was inserted without the database's chaining
 head         the stored head of the chain is behind its last row
-checkpoint   a checkpoint is not to be believed, and nothing is held against it
+checkpoint   a checkpoint is not valid, and is not used for comparison
 """
 
 from collections import defaultdict
@@ -21,13 +21,16 @@ from typing import Final
 from apps.audit.chain import NO_HASH, Entry
 from apps.audit.checkpoint_statement import Head, Signed
 
-MOST_BAD: Final = 1_000  # rows of a chain kept to find out which of them changed places
+MOST_BAD: Final = 1_000  # bad rows per chain kept in memory, to detect rows that were swapped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationFinding:
-    """chain: the tenant, 0 for rows of none, None for a checkpoint.  seq: of the first bad row; of a checkpoint its
-    number.  row_id: where there is a row."""
+    """One finding.
+
+    chain: the tenant id, 0 for rows without a tenant, None for a checkpoint.  seq: number of the first bad row or of
+    the checkpoint.  row_id: None if there is no row.
+    """
 
     kind: str
     chain: int | None
@@ -38,7 +41,7 @@ class VerificationFinding:
 
 @dataclass(slots=True, kw_only=True)
 class VerificationReport:
-    """covered: of each chain the last row that a checkpoint confirms."""
+    """Result of a verification.  covered: by chain, the last row that a checkpoint confirms."""
 
     rows: int = 0
     chains: int = 0
@@ -53,7 +56,7 @@ class VerificationReport:
 def trusted(
     checkpoints: Iterable[Signed], *, deployment: str, is_signed: Callable[[Signed], bool]
 ) -> tuple[list[Signed], list[VerificationFinding]]:
-    """Those that this deployment signed, by number, and what is wrong with the others."""
+    """Return the checkpoints that this deployment signed, ordered by number, and findings about all others."""
     good: dict[str, Signed] = {}
     findings = []
     for one in checkpoints:
@@ -72,9 +75,10 @@ def verify(
     known: Iterable[Head] = (),
     after: Head | None = None,
 ) -> VerificationReport:
-    """entries: by chain and seq.  heads: as stored, where they are.  known: heads that believed checkpoints list.
+    """Verify the chains.
 
-    after: of one chain the row before the first that is handed in, where that is not the first of all.
+    entries: ordered by chain and seq.  heads: the stored heads; None if unknown.  known: heads in valid checkpoints.
+    after: if the entries are the end of one chain, the row before the first entry.
     """
     report = VerificationReport()
     seen: dict[int, list[Head]] = defaultdict(list)
@@ -92,7 +96,7 @@ def verify(
 
 
 def wrong_with(one: Signed, *, deployment: str, is_signed: Callable[[Signed], bool]) -> str | None:
-    """Why a checkpoint is not to be believed; None for one that is."""
+    """Return why a checkpoint is invalid; None if it is valid."""
     if one.statement.deployment != deployment:
         return "it is of another deployment"
     if not is_signed(one):
@@ -118,7 +122,7 @@ def _verify_chain(
 
 
 class _Walk:
-    """Goes along one chain and remembers the first thing that is wrong."""
+    """Reads one chain and stores the first finding."""
 
     def __init__(self, chain: int, known: Sequence[Head], *, after: Head | None = None) -> None:
         self.chain, self.rows, self.covered = chain, 0, 0
@@ -154,7 +158,7 @@ class _Walk:
         self.last_seq, self.last_hash, self._before = entry.seq, entry.hash, entry
 
     def first_bad(self) -> VerificationFinding | None:
-        """The first bad row; called once the whole chain has been seen, since what changed places takes two."""
+        """Return the first bad row.  Call it after the whole chain: a swap is visible only with its second row."""
         first = self._first
         if first is None or first.kind != "edit" or not self._bad or self._bad[0].id != first.row_id:
             return first
@@ -212,7 +216,7 @@ def _held_against_head(walk: _Walk, head: Head | None) -> VerificationFinding | 
 
 
 def _breaks(ordered: Sequence[Signed]) -> Iterator[VerificationFinding]:
-    """Between believed checkpoints: one is missing, or two say different things."""
+    """Yield findings between valid checkpoints: one is missing, or two contradict each other."""
     for before, after in pairwise(ordered):
         number = after.statement.number
         if number == before.statement.number:

@@ -7,7 +7,8 @@ from apps.tenants.members import Reach
 
 
 class AccessLevel(StrEnum):
-    """Each asks for what stands above it too, down to the tenant's own; those of operators ask for a second factor."""
+    """A level includes the requirements of those above it, up to the first tenant level; operator levels require a
+    second factor."""
 
     NOBODY = "nobody"
     PERSON = "a person who signed in"
@@ -40,9 +41,9 @@ OF_OPERATORS: Final = frozenset({AccessLevel.OPERATOR, AccessLevel.READING_OPERA
 
 
 def permits(reach: Reach, need: AccessLevel, grant: str = "") -> bool:
-    """Whether the role is enough for a page of the tenant; the step-up is asked for beside it.
+    """Whether the role is sufficient for a page of the tenant; the step-up is checked separately.
 
-    grant: one of ``apps.tenants.grants``, which the page asks for as the API does; without one it is about memories.
+    grant: a name of ``apps.tenants.grants``, checked as the API does.  Without one, the level alone decides.
     """
     if grant:
         return grant in reach.permissions

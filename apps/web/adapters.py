@@ -1,4 +1,4 @@
-"""What django-allauth asks of us: who may sign up (no one by its pages), where to go next, how secrets are kept."""
+"""django-allauth adapters: no sign-up through its pages, where to redirect, and how secrets are encrypted."""
 
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ SECRET: Final = "mfa_authenticator.data"  # noqa: S105  (the name bound into the
 
 
 def is_own_page(url: str | None) -> bool:
-    """Whether a browser may be sent there after signing in: one of these pages or the operators', on this host, and
-    nowhere else."""
+    """Whether a browser may be redirected to this address after signing in: only to our pages or the admin, on this
+    host."""
     if not url or not url.startswith(PREFIXES) or not url.isprintable():
         return False
     return url_has_allowed_host_and_scheme(url, allowed_hosts=None)
@@ -38,14 +38,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         return reverse("account_login")
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Nothing here sends mail."""
+        """Do nothing: no mail is sent."""
 
     def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
-        """Nor of this."""
+        """Do nothing: no mail is sent."""
 
 
 class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types
-    """Seeds of authenticators and recovery codes are sealed under a key of the deployment; passkeys are public keys."""
+    """Seeds of authenticators and recovery codes are encrypted with a deployment key; passkeys are public keys."""
 
     def encrypt(self, text: str) -> str:
         return seal_for_deployment(SECRET, Plaintext(text))

@@ -18,7 +18,7 @@ class WebConfig(AppConfig):
         from apps.apikeys import login_throttle
 
         def begin(request: Any, user: Any, **_: Any) -> None:
-            """Signed in in full: a second factor, where there is one, was shown before."""
+            """Runs after a complete sign-in: a second factor, if there is one, was already checked."""
             sessions.begin(request, now=timezone.now())
             devices.remember(request, user)
 

@@ -1,4 +1,4 @@
-"""Who did what in a tenant, whether the trail of it is whole, and the receipts of what was erased."""
+"""Pages of the audit trail: its entries, its integrity check, and the receipts of erasures."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
@@ -23,7 +23,7 @@ PAGE: Final = 50
 RECEIPTS: Final = 25
 LONGEST: Final = 64
 READ: Final = "audit:read"
-# What begins an action, and what to call it.
+# Prefix of an action, and its label.
 KINDS: Final = (
     ("", "everything"),
     ("memory.", "memories"),
@@ -71,7 +71,7 @@ def audit(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ, methods="POST")
 def check_audit(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """The trail is read again, and nothing is changed."""
+    """Verify the audit trail.  Nothing is changed."""
     checked = check_trail(at.scope, now=at.now)
     return show(
         request, "audit_checked", at=at, place="audit", checked=checked, public_key=checkpoints.public_key().hex()
@@ -80,7 +80,7 @@ def check_audit(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def take_audit(request: HttpRequest, at: PageContext) -> HttpResponseBase:
-    """The tenant's own copy, as `memsync audit export` writes it."""
+    """The tenant's audit trail as a file, in the format of `memsync audit export`."""
     name = f"audit-{at.tenant}-{at.now:%Y-%m-%d}.jsonl"
     return StreamingHttpResponse(
         export_lines(at.scope),
@@ -109,14 +109,14 @@ def receipts(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.DECIDER, closed=True)
 def receipt_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """The file that receipts are checked with."""
+    """The public keys that verify receipts, as a file."""
     name = {"Content-Disposition": 'attachment; filename="receipt-keys.json"'}
     raw = orjson.dumps(public_keys().to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return HttpResponse(raw, content_type="application/json", headers=name)
 
 
 def _names(at: PageContext) -> dict[str, str]:
-    """Who an actor is, as far as the role may know."""
+    """Display names by actor, as far as the role may see them."""
     names = {"system:0": "the system"}
     if "api_keys:read" in at.reach.permissions:
         names |= {f"api_key:{key.pk}": key.name for key in list_keys(at.scope)}

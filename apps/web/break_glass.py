@@ -1,7 +1,7 @@
-"""Break-glass access: an operator asks to read one space, another approves, the tenant allows it, watches and ends it.
+"""Break-glass access: an operator requests to read one space, another approves, the tenant allows, watches and ends it.
 
-The pages of operators stand here and not in the admin, which reaches nothing that opens: here are second factors and
-step-ups, and the way to a memory that everybody's pages go.
+The operators' pages are here and not in the admin, because the admin cannot decrypt.  These pages have second factors
+and step-ups, and memories are opened by the same services as on the tenant's pages.
 """
 
 from typing import Any
@@ -61,14 +61,15 @@ def ask_to_read(request: HttpRequest, at: BreakGlassContext, space_id: int) -> H
 
 @as_operator(AccessLevel.READING_OPERATOR, methods="GET POST")
 def grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
-    """How a grant stands and, to the operator whose it is, what there is to open.  POST opens what is named: memories
-    come in the answer to a POST alone, so that no link, no reload of a browser and no way back opens one."""
+    """The status of a grant and, for the operator who requested it, the memories that can be opened.  POST opens the
+    named memories: text appears only in the response to a POST, so that no link, reload or back button opens a
+    memory."""
     if request.method == "POST":
         shown = open_records(at.scope, grant_id, _numbers(request.POST), now=at.now)
         seen = get_grant(at.scope, grant_id, now=at.now)
         response = show(request, "break_glass_read", glass=at, seen=seen, shown=shown)
         response["Refresh"] = (
-            f"{_seconds_left(at, seen)}; url={_page(at, grant_id)}"  # what is read goes with the leave
+            f"{_seconds_left(at, seen)}; url={_page(at, grant_id)}"  # the text disappears when the grant ends
         )
         return response
     seen = get_grant(at.scope, grant_id, now=at.now)
@@ -93,7 +94,7 @@ def grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpRes
 
 @as_operator(AccessLevel.FRESH_OPERATOR, methods="GET POST")
 def approve_grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
-    """GET shows who asks for what; POST is the second operator's yes, and good for exactly that."""
+    """GET shows who requests what; POST is the second operator's approval of exactly that."""
     seen = get_grant(at.scope, grant_id, now=at.now)
     asked = _asked(APPROVE, at.scope, seen)
     if request.method == "POST":
@@ -120,7 +121,7 @@ def end_as_operator(request: HttpRequest, at: BreakGlassContext, grant_id: int) 
 
 @in_tenant(AccessLevel.DECIDER)
 def glass(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """What operators asked for and read, and whether they may."""
+    """The operators' requests and reads, and the tenant's policy for them."""
     found = list_grants(at.scope, now=at.now)
     owners = owners_of(at.scope, [one.space for one in found])
     return show(
@@ -136,7 +137,7 @@ def glass(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.OWNER, methods="GET POST")
 def allow_grant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpResponse:
-    """GET shows who asks for what and why; POST is the tenant's yes, once, and good for exactly that."""
+    """GET shows who requests what and why; POST is the tenant's single-use approval of exactly that."""
     seen = get_grant(at.scope, grant_id, now=at.now)
     asked = _asked(ALLOW, at.scope, seen)
     if request.method == "POST":
@@ -160,7 +161,7 @@ def end_as_tenant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpR
 
 @in_tenant(AccessLevel.OWNER, methods="GET POST")
 def glass_policy(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """What operators may.  It holds for grants that are open as well, from the next memory on."""
+    """Change what operators may do.  The change also applies to open grants, from the next memory read."""
     said = request.POST.get("break_glass") or request.GET.get("break_glass") or ""
     if request.method == "POST":
         set_policy(at.reach.tenant, actor=at.scope.principal.label, now=at.now, break_glass=said)
@@ -195,7 +196,7 @@ def _policy_change(at: PageContext, policy: str) -> Confirmation:
 
 
 def waits_or_reads(at: PageContext) -> dict[str, int]:
-    """For the overview of the user who decides: how many grants wait for the tenant or an operator, and are open."""
+    """For the overview page: how many grants wait for approval and how many are open; 0 if the role may not delete."""
     found = find_active(at.scope, now=at.now) if at.reach.may_delete else []
     reads = found.count(GrantStatus.OPEN)
     return {"reads": reads, "waits": len(found) - reads}

@@ -1,4 +1,4 @@
-"""Confirmation pages: what a page says and asks before a change."""
+"""Confirmation pages: what a page shows before a change is made."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ class Paragraph(NamedTuple):
 class Confirmation:
     """What ``web/confirm.html`` shows: a heading, an explanation, one button and a link back.
 
-    title: of the browser's window.  button: its label; without one the page only leads back.  action: the address of
-    the form; empty for the page's own.  fields: hidden ones of the form.  errors: why the form was refused.  width: a
-    CSS class, ``narrow`` or ``medium``.
+    title: title of the browser window.  button: its label; without one the page only links back.  action: the address
+    of the form; empty for the page's own address.  fields: hidden fields of the form.  errors: why the form was
+    refused.  width: a CSS class, ``narrow`` or ``medium``.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Which environment a page shows: the one that was asked for, or the first that holds anything."""
+"""The environment that a page shows: the requested one, or the first that contains data."""
 
 from dataclasses import replace
 

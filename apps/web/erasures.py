@@ -1,4 +1,4 @@
-"""Erasing for good: a memory, a person, a project, a tenant; and the receipts of it."""
+"""Permanent erasure of a memory, an end user, a project or a tenant, and its receipts."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -22,8 +22,8 @@ from apps.web.memories import find
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 ACTION: Final = "erase"
-COUNTED: Final = 1_000  # of each kind, before something is erased; beyond it there are just more
-WHOLE: Final = 1  # a person, a project, a tenant: whatever is in it by then, so that traffic cannot keep it from going
+COUNTED: Final = 1_000  # rows counted per kind before an erasure; the page shows more as "more than"
+WHOLE: Final = 1  # covers all rows of the target at that time: new rows do not invalidate the assertion
 
 
 @in_tenant(AccessLevel.DECIDER, closed=True)
@@ -41,7 +41,7 @@ def erasure(request: HttpRequest, at: PageContext, erasure_id: str) -> HttpRespo
 
 @in_tenant(AccessLevel.DECIDER, closed=True)
 def receipt(request: HttpRequest, at: PageContext, receipt_id: str) -> HttpResponse:
-    """The file, to be kept by the user who asked for the erasure, and checked anywhere."""
+    """The receipt as a file, which the user keeps and can verify anywhere."""
     found = get_receipt(at.scope, receipt_id)
     name = {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return HttpResponse(found.to_json(), content_type="application/json", headers=name)
@@ -66,7 +66,7 @@ def erase_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id
 
 @in_tenant(AccessLevel.ASSERTION, methods="GET POST")
 def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """Of an end user everything in every environment; of what belongs to no end user, the space."""
+    """Erase an end user in every environment; for a space without an end user, erase that space."""
     scope = find(at, space_id)
     owner = owner_of(scope, now=at.now)
     is_person = scope.space.kind == SpaceKind.END_USER
@@ -119,7 +119,8 @@ def erase_tenant(request: HttpRequest, at: PageContext) -> HttpResponse:
 def _erase(
     request: HttpRequest, at: PageContext, target: Target, *, named: str, typed: str, back: str, **said: Any
 ) -> HttpResponse:
-    """GET says what goes and asks for the last word; POST, with the name typed and the leave that was given, erases."""
+    """GET shows what will be erased and asks for confirmation; POST, with the typed name and the assertion, erases
+    it."""
     asked: dict[str, Any] = {"action": ACTION, "target": f"{at.scope.tenant.uid}/{named}", "count": WHOLE}
     is_typed = request.POST.get("typed", "").strip() == typed
     if request.method == "POST" and is_typed:
@@ -162,13 +163,13 @@ def _projects(at: PageContext) -> list[Any]:
 
 
 def _name_now(at: PageContext) -> str:
-    """An erased tenant has lost its name."""
+    """The tenant's current name: erasing a tenant replaces it."""
     there = [reach for reach in reach_of(at.person.pk, closed=True) if reach.tenant.pk == at.reach.tenant.pk]
     return there[0].tenant.name
 
 
 def _counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Memories first, then by number."""
+    """Memories first, then by descending count."""
     return sorted(
         ((name, count) for name, count in counts.items() if count), key=lambda one: (one[0] != "memories", -one[1])
     )

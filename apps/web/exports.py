@@ -1,4 +1,4 @@
-"""Exported files of memories: asked for, watched while they are made, and taken by links that work once."""
+"""Exports of memories: request one, follow its progress, and download the file through single-use links."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ NAMES: Final[Mapping[str, str]] = {
 
 
 class ExportForm(forms.Form):
-    """Which memories, and as what; the service has the last word."""
+    """The filters and the format of an export; the service validates them."""
 
     format = forms.ChoiceField(choices=FORMATS, initial="jsonl", widget=forms.RadioSelect, label="Format")
     user_id = forms.CharField(max_length=256, required=False, label="End user", strip=False)
@@ -174,7 +174,7 @@ def repeat_export(request: HttpRequest, at: PageContext, export_id: str) -> Http
 
 @in_tenant(AccessLevel.STEP_UP, grant=READ, methods="GET POST")
 def link_export(request: HttpRequest, at: PageContext, export_id: str) -> HttpResponse:
-    """GET says what a link is; POST shows one, this once."""
+    """GET explains download links; POST creates one and shows it once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     one = get_export(scope, export_id)

@@ -1,4 +1,4 @@
-"""Forms of signing in and of confirming who one is.  What they refuse they refuse in a sentence beside the field."""
+"""Forms for signing in and for confirming the user's identity.  Errors are shown beside the field."""
 
 import unicodedata
 from typing import Any
@@ -18,7 +18,7 @@ from apps.apikeys import login_throttle
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
 
-SEED = "seed_ct"  # in the session, until the authenticator has shown its first code
+SEED = "seed_ct"  # in the session, until the user has entered the authenticator's first code
 FIELD = "session.seed"
 
 WRONG = "This code is wrong. Authenticator codes change every 30 seconds, and each works once."
@@ -27,7 +27,7 @@ RECOVERY = "Recovery codes only sign you in. To confirm an action, use a passkey
 
 
 def check_label(text: str) -> None:
-    """For what is kept in clear as it was typed: no control characters, as through the API."""
+    """Validate a label that is stored in clear: no control characters, as in the API."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise forms.ValidationError("Control characters are not allowed.")
 
@@ -54,7 +54,7 @@ class SignInCodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth ships n
 
 
 class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships no types
-    """An authenticator's code and nothing else; a recovery code is refused and stays good."""
+    """An authenticator's code only; a recovery code is refused and not consumed."""
 
     code = forms.CharField(label="Authenticator code", max_length=32, widget=CodeInput())
 
@@ -71,7 +71,8 @@ class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships
 
 
 class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no types
-    """What it takes to add the first passkey or authenticator.  A code that was shown here is not asked for again."""
+    """The password and the one-time code that adding a first factor requires; a code accepted in this session is not
+    asked for again."""
 
     code = forms.CharField(
         label="One-time code",
@@ -88,7 +89,7 @@ class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no t
             del self.fields["code"]
 
     def clean(self) -> dict[str, Any]:
-        """The code is looked at after the password, so that no one tries codes with a session alone."""
+        """The code is checked only if the password is right, so that a stolen session cannot be used to guess codes."""
         said: dict[str, Any] = super().clean()
         if "code" in said and "password" in said and not enrolment.accept_code(self.request, self.user, said["code"]):
             self.add_error("code", ENROLMENT)
@@ -96,7 +97,7 @@ class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no t
 
 
 class AddCodesForm(forms.Form):
-    """The first code of a new authenticator.  Its seed waits in the session, sealed."""
+    """The first code of a new authenticator.  Its seed is encrypted in the session."""
 
     code = forms.CharField(label="Current code", max_length=32, widget=CodeInput())
 
@@ -117,7 +118,7 @@ class AddCodesForm(forms.Form):
 
 
 class SignUpForm(forms.Form):
-    """A person with an organization of their own; the service has the last word."""
+    """A user with a new organization; the service validates the values."""
 
     email = forms.EmailField(
         label="Email", max_length=254, widget=forms.EmailInput({"autocomplete": "username", "autofocus": True})

@@ -1,4 +1,4 @@
-"""A space as a picture: who and what is in it and how they stand to each other, or memories and their relations."""
+"""A space as a graph: its entities and their relations, or its memories and their relations."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,7 +23,7 @@ SMALLEST, LARGEST = 7.0, 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
-    """key: what the list beside the picture calls it."""
+    """key: id of its entry in the list beside the graph."""
 
     key: str
     name: str
@@ -33,7 +33,7 @@ class GraphNode:
 
     @property
     def name_y(self) -> float:
-        """Below the circle."""
+        """y of the label, below the circle."""
         return round(self.at.y + self.radius + 13, 1)
 
 

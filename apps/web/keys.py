@@ -1,5 +1,5 @@
-"""API keys of the tenant: what there is, new ones, and an end of old ones.  The text of one is shown once, in the
-answer that made it: no session keeps it, and no address."""
+"""API keys of the tenant: list, create, rotate and revoke.  A key's text is shown once, in the response that creates
+it; it is stored in no session and no URL."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # views import no models
     from apps.projects.models import Project
 
 READ, WRITE, ANY_SCOPE = "api_keys:read", "api_keys:write", "api_keys:any_scope"
-SOON: Final = timedelta(days=14)  # an end that is worth a word
+SOON: Final = timedelta(days=14)  # keys that expire within this time are marked
 PAGE: Final = 50
-AT_ONCE: Final = 100  # that are revoked together
+AT_ONCE: Final = 100  # most keys that one request revokes
 LIFETIMES: Final[Mapping[str, str]] = {
     "1": "a day",
     "7": "a week",
@@ -48,7 +48,7 @@ GRACES: Final[Mapping[str, str]] = {
     "604800": "a week",
     "2592000": "30 days (maximum)",
 }
-# What a user may begin with.  None of them holds what is never in a default set.
+# Preselected scopes of a new key.  No preset contains a scope that is never granted by default.
 PRESETS: Final[Mapping[str, Sequence[str]]] = {
     "everyday": DEFAULT,
     "reading": [name for name in DEFAULT if name.endswith(":read")],
@@ -59,7 +59,8 @@ NEVER_BY_DEFAULT: Final = "; never in a default set"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """A key as a page shows it.  scopes: what it gives, wildcards spelled out.  ends_soon: it still works."""
+    """A key as a page shows it.  scopes: what it grants, wildcards expanded.  ends_soon: it is active and expires
+    soon."""
 
     key: "ApiKey"
     state: str
@@ -72,7 +73,7 @@ class KeyRow:
 
 
 class KeyForm(forms.Form):
-    """What a new key is to be.  Which scopes are offered follows from the role of the user."""
+    """The form of a new key.  The user's role determines which scopes are offered."""
 
     name = forms.CharField(
         label="Name",
@@ -97,7 +98,7 @@ class KeyForm(forms.Form):
 
     @property
     def everyday(self) -> list[Any]:
-        """Boxes of scopes that a default set has."""
+        """Checkboxes of the scopes in the default set."""
         return [box for box in self["scopes"] if box.data["value"] in DEFAULT]
 
     @property
@@ -107,7 +108,7 @@ class KeyForm(forms.Form):
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def keys(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """Those that work, or with ``state=past`` those that no longer do."""
+    """Active keys, or with ``state=past`` expired and revoked ones."""
     found = [_shown(at, key) for key in list_keys(at.scope)]
     is_past, before = request.GET.get("state") == "past", id_of(request.GET.get("before"))
     wanted = [one for one in found if one.is_active != is_past]
@@ -131,7 +132,7 @@ def keys(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
-    """One key: what it may, and whether it would be let in now."""
+    """One key: its scopes, and whether it is accepted now."""
     shown = _shown(at, get_key(at.scope, key_id))
     return show(
         request,
@@ -146,7 +147,7 @@ def key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """POST answers with the new key's text, this once."""
+    """POST responds with the new key's text, once."""
     projects = list_projects(at.scope)
     preset = request.GET.get("preset", "everyday")
     chosen = PRESETS.get(preset, DEFAULT)
@@ -182,7 +183,7 @@ def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def rotate_key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
-    """POST answers with the text of the key that takes this one's place, this once."""
+    """POST responds with the text of the replacement key, once."""
     old = get_key(at.scope, key_id)
     may_give(at.scope, old.scopes)
     grace = request.POST.get("grace", "")
@@ -203,7 +204,7 @@ def rotate_key(request: HttpRequest, at: PageContext, key_id: int) -> HttpRespon
 
 @in_tenant(AccessLevel.OWNER, methods="GET POST")
 def key_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpResponse:
-    """A key that an operator made ready.  POST makes it, and answers with its text, this once."""
+    """A key that an operator offered.  POST creates it and responds with its text, once."""
     if request.method == "POST":
         issued = accept(at.scope, offer_id, now=at.now)
         messages.success(
@@ -234,7 +235,7 @@ def decline_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpR
 
 @in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
 def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """Those that were ticked.  First it is shown which; ``sure`` revokes them."""
+    """Revoke the selected keys.  The first POST shows them; with ``sure``, POST revokes them."""
     ids = list(dict.fromkeys(id_of(one) or 0 for one in request.POST.getlist("id")[:AT_ONCE]))
     if not ids:
         messages.warning(request, "No key is selected.")
@@ -255,7 +256,7 @@ def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 
 def _beginning(request: HttpRequest, scopes: Sequence[str]) -> dict[str, Any]:
-    """environment: of the page that led here."""
+    """Initial values.  The environment is taken from the page that linked here."""
     said = request.GET.get("environment")
     begun: dict[str, Any] = {"scopes": list(scopes)}
     return begun | {"environment": said} if said in {one.value for one in FIRST} else begun

@@ -1,4 +1,4 @@
-"""Looking through memories, deleting one or many, and bringing them back."""
+"""Pages to browse memories, delete one or many, and restore them."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -39,7 +39,7 @@ PAGE: Final = 25
 SAMPLE: Final = 5
 RELATIONS: Final = 25
 REVISIONS: Final = 50
-LONGEST_WORD: Final = 256  # of a tag or a session's name
+LONGEST_WORD: Final = 256  # characters of a tag or a session name
 REASON: Final = "deleted in the browser"
 BULK: Final = "memories.delete"
 
@@ -58,7 +58,7 @@ class NothingMatches(Conflict):
 
 @in_tenant(AccessLevel.READER, methods="GET POST")
 def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """Those of a space, by filters.  POST is for what belongs in no address: a tag, a session."""
+    """The memories of a space, filtered.  POST carries the filters that must not be in a URL: tag and session."""
     seeking = MemoryFilters.read(request.POST if request.method == "POST" else request.GET)
     scope = find(at, space_id, seeking)
     if request.method == "POST":
@@ -93,7 +93,7 @@ def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpRespon
 
 @in_tenant(AccessLevel.READER)
 def memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int) -> HttpResponse:
-    """One, from all sides; as_of: and which of its versions held at the end of that day."""
+    """One memory with all details; as_of: a day, to show which version held at its end."""
     day = day_of(request.GET.get("as_of"))
     scope = find(at, space_id)
     shown = _look_at(at, scope, memory_id)
@@ -149,7 +149,7 @@ def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_i
 
 @in_tenant(AccessLevel.ASSERTION, methods="GET POST")
 def delete_many(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """GET shows what would go and asks for the last word; POST is that word, and good for exactly what was shown."""
+    """GET shows what will be deleted and asks for confirmation; POST deletes, and only what was shown."""
     seeking = replace(MemoryFilters.read(request.GET), before=None)
     scope = find(at, space_id, seeking)
     ids = preview(scope, seeking.choice, now=at.now) if seeking.can_be_deleted else []
@@ -190,7 +190,7 @@ def restore_memory(request: HttpRequest, at: PageContext, space_id: int, memory_
 
 
 def _look_at(at: PageContext, scope: Scope, memory_id: int) -> Any:
-    """What is deleted is there for those alone who may bring it back."""
+    """Like ``look_at``; a deleted memory is found only by users who may restore it."""
     shown = look_at(scope, memory_id, now=at.now)
     if shown.deleted_at is not None and not at.reach.may_delete:
         raise MemoryNotFound
@@ -198,7 +198,7 @@ def _look_at(at: PageContext, scope: Scope, memory_id: int) -> Any:
 
 
 def find(at: PageContext, space_id: int, seeking: MemoryFilters | None = None) -> Scope:
-    """At work in this space of the tenant, and in the project that was asked for.  Raises NotFound of either."""
+    """The scope narrowed to this space and, if one is requested, this project.  Raises the NotFound of either."""
     scope = at.scope
     if seeking is not None:
         if seeking.standing == MemoryStatus.DELETED and not at.reach.may_delete:
@@ -218,7 +218,7 @@ def _bulk_target(scope: Scope, seeking: MemoryFilters) -> str:
 
 
 def following(query: str, before: int | None) -> str:
-    """The address of the next page, after its question mark; empty where there is none."""
+    """Query string of the next page; empty if there is none."""
     return f"{query}&before={before}" if query and before else f"before={before}" if before else ""
 
 
@@ -235,7 +235,7 @@ def _revealed(scope: Scope, seeking: MemoryFilters) -> tuple[str, str]:
 
 
 def _history(scope: Scope, memory_id: int, shown: MemoryRow, *, now: datetime) -> History | None:
-    """None of what is deleted: that is read no more, only brought back."""
+    """The history of a memory; None for a deleted one, which can be restored but not read."""
     if shown.deleted_at is not None:
         return None
     return get_history(scope, memory_id, limit=REVISIONS, offset=0, now=now)

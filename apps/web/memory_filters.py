@@ -1,4 +1,4 @@
-"""Filters of the memory list, as its address carries them: labels and days, no words of a user."""
+"""Filters of the memory list, as its URL carries them: labels and days, no text from a user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class FilterRefused(Malformed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilters:
-    """since, until: days, both included.  project: public id, or nothing for every project.  hidden: a tag or a
-    session, sealed (``memory_list.hide``).  as_of: what held at the end of that day.  before: an id, where the page
+    """since, until: days, both inclusive.  project: public id; empty for every project.  hidden: an encrypted tag and
+    session (``memory_list.hide``).  as_of: select what held at the end of that day.  before: the id at which the page
     begins."""
 
     standing: MemoryStatus = MemoryStatus.CURRENT
@@ -57,7 +57,7 @@ class MemoryFilters:
 
     @property
     def query(self) -> str:
-        """For an address, without the page."""
+        """Query string of the filters, without the page."""
         return urlencode(self.fields)
 
     @property
@@ -76,16 +76,16 @@ class MemoryFilters:
 
     @property
     def is_narrowed(self) -> bool:
-        """Beyond how they stand."""
+        """Whether a filter other than the status is set."""
         return bool(self.type or self.source or self.since or self.until or self.project or self.hidden or self.as_of)
 
     @property
     def can_be_deleted(self) -> bool:
-        """Whether all that passes can be named by a ``MemorySelection``."""
+        """Whether a ``MemorySelection`` can express these filters."""
         return not self.hidden and self.as_of is None and self.standing != MemoryStatus.DELETED
 
     def memory_filter(self, *, tag: str = "", session: str = "") -> MemoryFilter:
-        """tag, session: what ``hidden`` hides."""
+        """tag, session: the values encrypted in ``hidden``."""
         return MemoryFilter(
             standing=self.standing,
             type=self.type,
@@ -99,7 +99,7 @@ class MemoryFilters:
 
     @property
     def choice(self) -> MemorySelection:
-        """The same, to be forgotten."""
+        """The same filters as a selection of memories to delete."""
         return MemorySelection(
             type=self.type or None,
             source=self.source or None,
@@ -110,7 +110,7 @@ class MemoryFilters:
 
     @property
     def _after(self) -> datetime | None:
-        # "After" leaves its moment out, and a day that is included begins with its midnight.
+        # "after" is exclusive, while the given day is inclusive from its midnight on.
         return _midnight(self.since) - timedelta(microseconds=1) if self.since else None
 
     @property
@@ -123,7 +123,7 @@ def _midnight(day: date) -> datetime:
 
 
 def end_of(day: date) -> datetime:
-    """Its last moment."""
+    """The last microsecond of the day."""
     return _midnight(day + timedelta(days=1)) - timedelta(microseconds=1)
 
 

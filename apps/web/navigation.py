@@ -1,4 +1,4 @@
-"""Navigation around every page: the items of a tenant, its environment, and the colour scheme."""
+"""Navigation of every page: the tenant's menu, the environment, and the colour scheme."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from apps.projects.scope import Environment
 from apps.tenants.members import Reach
 from apps.web.access import AccessLevel, permits
 
-THEME: Final = "memsync_theme"  # the cookie with the colours that the user chose
+THEME: Final = "memsync_theme"  # cookie with the user's colour scheme
 THEMES: Final = ("auto", "light", "dark")
 YEAR: Final = 365 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class NavItem:
-    """A page that the navigation leads to.
+    """A page in the menu.
 
-    name: what the page passes to ``show`` as ``place``.  route: its URL's name, with the tenant as its one argument.
-    grant: as its page asks for it.  of_environment: what it shows is of one environment.  closed: also of a tenant
-    that is closed.
+    name: what the page passes to ``show`` as ``place``.  route: its URL name, with the tenant as the only argument.
+    grant: the grant that its page requires.  of_environment: the page shows one environment.  closed: also shown for a
+    closed tenant.
     """
 
     name: str
@@ -38,7 +38,7 @@ class NavItem:
 
     @property
     def icon(self) -> str:
-        """The path of its SVG drawing."""
+        """The path of the item's SVG icon."""
         return ICONS[self.name]
 
 
@@ -63,7 +63,7 @@ PLACES: Final = (
     NavItem("receipts", "Receipts", "web_receipts", TRUST, DECIDER, closed=True),
     NavItem("glass", "Operators", "web_glass", TRUST, DECIDER),
 )
-ICONS: Final[Mapping[str, str]] = {  # SVG paths in a box of 24
+ICONS: Final[Mapping[str, str]] = {  # SVG paths in a 24x24 box
     "overview": "M3 21h18M6 17v-6M12 17V5M18 17v-9",
     "spaces": "M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21c0-4 3-6 7-6s7 2 7 6M17 4a4 4 0 0 1 0 7M19 15c2 1 3 3 3 6",
     "review": "M4 12l5 5L20 6",
@@ -90,8 +90,8 @@ class NavLink:
 
 
 def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[NavLink]]:
-    """By group, the places that the role may go to.  environment: of the page that is shown, if it is of one; links
-    keep it."""
+    """The menu items that the role may open, by group.  environment: of the current page, if it shows one; links keep
+    it."""
     groups: dict[str, list[NavLink]] = {}
     for place in PLACES:
         if not permits(reach, place.need, place.grant) or (reach.tenant.closed_at is not None and not place.closed):
@@ -104,18 +104,18 @@ def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[
 
 
 def front(reach: Reach) -> str | None:
-    """Where the role begins in this tenant: the first place that it may go to.  None for a role that may go nowhere."""
+    """Address of the first page that the role may open in this tenant; None if there is none."""
     return next((link.address for links in navigation(reach, None).values() for link in links), None)
 
 
 def colours(request: HttpRequest) -> dict[str, str]:
-    """For every template, ``colours``: those that the user chose in this browser, or ``auto``."""
+    """Context processor: ``colours``, the scheme chosen in this browser, or ``auto``."""
     said = request.COOKIES.get(THEME, "")
     return {"colours": said if said in THEMES else THEMES[0]}
 
 
 def choose_colours(request: HttpRequest) -> HttpResponse:
-    """Keep the choice in a cookie of this browser, and go back to where it was made."""
+    """Store the chosen scheme in a cookie and redirect to the page that posted it."""
     response = HttpResponseRedirect(_way_back(request))
     said = request.POST.get("colours", "")
     if said in THEMES:
@@ -126,7 +126,7 @@ def choose_colours(request: HttpRequest) -> HttpResponse:
 
 
 def _way_back(request: HttpRequest) -> str:
-    """The page that the form stood on, if it is one of this site's; else the first page."""
+    """The page that posted the form, if it belongs to this site; else the home page."""
     address = request.headers.get("Referer", "")
     is_ours = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()

@@ -1,4 +1,4 @@
-"""Where a user begins: the tenants they work for, and how one of them is doing."""
+"""First pages after signing in: the user's tenants, and the overview of one tenant."""
 
 from typing import Final
 
@@ -24,13 +24,13 @@ from apps.web.upcoming_deletions import notice_of
 
 DAYS: Final = 30
 NEWEST: Final = 6
-TYPES: Final = 8  # that are drawn
-WAITING: Final = 99  # of which beyond are just more
+TYPES: Final = 8  # types drawn in the chart
+WAITING: Final = 99  # most that is counted; beyond it the page shows "more than"
 
 
 @needs(AccessLevel.FACTOR)
 def home(request: HttpRequest) -> HttpResponse:
-    """The tenants that the person works for; straight on where it is one."""
+    """The user's tenants; redirects to the tenant if there is only one."""
     there = reach_of(request.user.pk or 0, closed=True)
     if not there and person_of(request).is_staff:
         return HttpResponseRedirect(reverse("admin:index"))
@@ -44,7 +44,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @in_tenant(AccessLevel.READER)
 def overview(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """One environment: what it holds, the outcomes of the input, what waits, what is new."""
+    """One environment: stored memories, outcomes of the input, pending work, newest memories."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     name = f"{at.reach.tenant.pk}:{environment.value}"

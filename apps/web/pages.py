@@ -1,6 +1,6 @@
-"""What every page for people goes through: who may open it, what is refused and how, what the browser may load.
+"""Foundations of every page: access checks, error pages, and the content security policy.
 
-A page says what it needs; one that says nothing cannot be routed (``tests/web/test_deletes.py``).
+Every view declares its access level; a view without one cannot be routed (``tests/web/test_deletes.py``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # views import no models
 P = ParamSpec("P")
 View = Callable[..., HttpResponseBase]
 
-# These pages load a stylesheet, and for passkeys scripts of ours; nothing inline, nothing from elsewhere.
+# The pages load one stylesheet and, for passkeys, our own scripts; nothing inline, nothing from other hosts.
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
@@ -61,9 +61,10 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
-    """Who is here, in which tenant, and when.  scope: of the person at work in the tenant, reaching no space yet.
+    """The user, the tenant and the time of a request.  scope: the user's scope in the tenant, without a space.
 
-    reaches: every tenant that they could go to instead, and this one."""
+    reaches: every tenant that the user can open, including this one.
+    """
 
     person: "User"
     reach: Reach
@@ -78,8 +79,8 @@ class PageContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassContext:
-    """An operator at the pages of one tenant.  scope: of the principal ``operator``, reaching no space.  now: by the
-    database's clock, which the end of a grant is compared with."""
+    """An operator on the pages of one tenant.  scope: principal ``operator``, without a space.  now: the database's
+    clock, because the end of a grant is compared with it."""
 
     person: "User"
     scope: Scope
@@ -103,7 +104,10 @@ class PageRoleTooLow(Forbidden):
 
 
 def needs(need: AccessLevel, *, methods: str = "GET") -> Callable[[View], View]:
-    """methods: those it takes, with blanks between; HEAD goes with GET."""
+    """Decorator that checks the access level and turns errors into pages.
+
+    methods: the allowed HTTP methods, separated by spaces; GET includes HEAD.
+    """
     allowed = [*methods.split(), *(["HEAD"] if "GET" in methods.split() else [])]
 
     def decorate(view: View) -> View:
@@ -127,7 +131,7 @@ def needs(need: AccessLevel, *, methods: str = "GET") -> Callable[[View], View]:
             return response
 
         checked = require_http_methods(allowed)(guarded)
-        # For ``_way_back`` and for the guard tests, which ask every route.
+        # Read by ``_way_back`` and by the tests that check every route.
         checked.need, checked.methods = need, methods.split()  # type: ignore[attr-defined]
         return checked
 
@@ -137,10 +141,10 @@ def needs(need: AccessLevel, *, methods: str = "GET") -> Callable[[View], View]:
 def in_tenant(
     need: AccessLevel, *, methods: str = "GET", closed: bool = False, grant: str = ""
 ) -> Callable[[Callable[Concatenate[HttpRequest, PageContext, P], HttpResponseBase]], View]:
-    """As ``needs``, for a page below ``t/<tenant>/``: it is handed where it is in place of the tenant's name.
+    """Like ``needs``, for pages below ``t/<tenant>/``: the view gets a ``PageContext`` instead of the tenant's name.
 
-    closed: also of a tenant that is closed, whose receipts remain.  grant: what the role must grant, where that is not
-    to read memories or to delete them: the name that the API asks for.
+    closed: also allow a closed tenant, whose receipts remain available.  grant: the grant that the role must have, as
+    in the API, for pages that neither read nor delete memories.
     """
     is_clear = need in OF_A_TENANT and (grant in GRANTED if grant else need != AccessLevel.GRANTED)
     assert is_clear  # noqa: S101  (a mistake of ours, seen at the first import)
@@ -173,8 +177,8 @@ def in_tenant(
 def as_operator(
     need: AccessLevel, *, methods: str = "GET"
 ) -> Callable[[Callable[Concatenate[HttpRequest, BreakGlassContext, P], HttpResponseBase]], View]:
-    """As ``in_tenant``, for a page of operators: others find nothing there, as in a tenant that is absent,
-    closed or suspended."""
+    """Like ``in_tenant``, for operators' pages.  Other users get 404, as do operators if the tenant is missing, closed
+    or suspended."""
     assert need in OF_OPERATORS  # noqa: S101  (a mistake of ours, seen at the first import)
 
     def decorate(view: Callable[Concatenate[HttpRequest, BreakGlassContext, P], HttpResponseBase]) -> View:
@@ -183,7 +187,7 @@ def as_operator(
             if not is_operator(person.pk):
                 raise TenantNotFound
             there = get_tenant(tenant)
-            if there.closed_at is not None or there.suspended_at is not None:  # no one of it could see it, or end it
+            if there.closed_at is not None or there.suspended_at is not None:  # its users could not see or end a grant
                 raise TenantNotFound
             if need == AccessLevel.READING_OPERATOR:
                 stepup.require_step_up(request, max_age=LASTS.total_seconds())
@@ -207,8 +211,11 @@ def show(
     environment: Environment | None = None,
     **context: Any,
 ) -> HttpResponse:
-    """at: for a tenant's page, which is in its frame.  place: the name of where it is in ``navigation.PLACES``.
-    environment: of what the page shows, if it is of one."""
+    """Render a page.
+
+    at: for a tenant's page, rendered with the tenant's menu.  place: the page's name in ``navigation.PLACES``.
+    environment: the one that the page shows, if any.
+    """
     framed: dict[str, Any] = {"at": at, "place": place, "environment": environment}
     if at is not None:
         framed["navigation"] = navigation(at.reach, environment)
@@ -216,11 +223,11 @@ def show(
 
 
 class Refusal(HttpResponse):
-    """A page that says already what was refused: nothing else may be put in its place."""
+    """An error page with its own message: the middleware does not replace it."""
 
 
 def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
-    """A page of one sentence and a way back."""
+    """An error page: one sentence and a link back."""
     title = HTTPStatus(status).phrase
     said = {"message": message, "title": title, "status": status}
     body = render_to_string("web/refused.html", said, request)
@@ -228,7 +235,7 @@ def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """For Django: a form that did not come from one of our pages, or from one that was shown to another user."""
+    """Django's ``CSRF_FAILURE_VIEW``: the form did not come from our pages, or was rendered for another user."""
     message = "This form has expired or did not come from this site. Go back, reload the page and try again."
     return refusal(request, message, status=403)
 
@@ -238,7 +245,7 @@ def status_of(error: DomainError) -> int:
 
 
 def to_step_up(request: HttpRequest) -> HttpResponse:
-    """To the page that asks who you are, and then back to where the button was: never on with what was posted."""
+    """Redirect to the step-up page, which then returns to the page with the button.  The posted data is discarded."""
     if request.method == "POST":
         messages.warning(request, "Nothing has been done yet: confirm your identity, then press the button again.")
     return _redirect("account_reauthenticate", next=_way_back(request))
@@ -264,7 +271,7 @@ def _open(need: AccessLevel, view: View, request: HttpRequest, *args: Any, **kwa
 
 
 def _sentence(error: DomainError) -> str:
-    """What is absent and what is another's look the same."""
+    """The error's message; the same for a missing object and for one that belongs to another tenant."""
     return "This page does not exist, or you may not see it." if isinstance(error, NotFound) else error.message
 
 
@@ -275,7 +282,7 @@ def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:
 
 
 def _way_back(request: HttpRequest) -> str:
-    """This page, or, where it takes forms alone, the nearest above it that can be looked at."""
+    """This page, or if it accepts no GET, the nearest one above it that does."""
     path, mark, query = request.get_full_path().partition("?")
     while path and "GET" not in _methods_at(path):
         path = path.rpartition("/")[0]

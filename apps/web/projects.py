@@ -1,4 +1,4 @@
-"""Projects of the tenant: what there is and how much in each; made, renamed, archived, brought back and deleted."""
+"""Projects of the tenant: list them with their counts; create, rename, archive, restore and delete them."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # views import no models
     from apps.projects.models import Project
 
 READ, WRITE = "projects:read", "projects:write"
-LEFT: Final = {  # what keeps a project from being deleted
+LEFT: Final = {  # rows that prevent a project from being deleted
     "memories": "memories, including recently deleted ones",
     "candidates": "candidates pending review",
     "imports": "imports in progress",
@@ -53,7 +53,7 @@ def make_project(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
-    """One of them, and what can be done with it."""
+    """One project and the actions on it."""
     return _show_one(request, at, get_project(at.scope, project_id))
 
 
@@ -90,7 +90,7 @@ def unarchive_project(request: HttpRequest, at: PageContext, project_id: str) ->
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def remove_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
-    """POST deletes it, if nothing is left in it; what is left is said."""
+    """POST deletes the project if it is empty; otherwise the page lists what is left in it."""
     one = get_project(at.scope, project_id)
     if request.method != "POST":
         return show(request, "confirm", at=at, place="projects", confirmation=_removal(at, one))
@@ -164,7 +164,7 @@ def _show_one(
 
 
 def _counts(at: PageContext, there: "list[Project]") -> Any:
-    """Active memories, of all environments."""
+    """Current memories per project, over all environments."""
     ids = [one.pk for one in there]
     name = f"projects:{at.reach.tenant.pk}:{'-'.join(map(str, ids))}"
     return get_or_count(name, lambda: count_by_project(at.scope, ids, environment=None), now=at.now)

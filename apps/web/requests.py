@@ -1,4 +1,4 @@
-"""Requests that programs make and people decide: to forget, and of persons about all that is kept of them."""
+"""Requests that wait for a user's decision: to forget memories, and privacy requests of end users."""
 
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ def requests(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.ASSERTION, methods="GET POST")
 def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
-    """GET shows what would go; POST lets it go, if it is still the same."""
+    """GET shows what will be deleted; POST confirms the request, if that has not changed since."""
     one, there = get_in_tenant(at.scope, request_id, now=at.now)
     ids = preview(there, one.choice, now=at.now) if one.state == RequestState.PENDING else []
     asked: dict[str, Any] = {"action": CONFIRM, "target": _target(at.scope, one), "count": len(ids)}
@@ -87,7 +87,7 @@ def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> Ht
 
 @in_tenant(AccessLevel.DECIDER)
 def privacy_requests(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """What persons asked for, and how far the files are that answer it."""
+    """Privacy requests, and the status of the files that answer them."""
     return show(request, "privacy_requests", at=at, place="requests", found=_asked(at))
 
 
@@ -100,7 +100,7 @@ def prepare_privacy_file(request: HttpRequest, at: PageContext, request_id: int)
 
 @in_tenant(AccessLevel.STEP_UP, methods="POST")
 def link_privacy_file(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
-    """Shows the link, this once."""
+    """Show the download link, once."""
     link = link_to_file(at.scope, request_id, now=at.now)
     address = request.build_absolute_uri(f"/exports/{link.public_id}/file/{link.token}")
     return show(request, "privacy_requests", at=at, place="requests", found=_asked(at), link=link, address=address)
@@ -130,7 +130,7 @@ def _target(scope: Scope, one: OpenedRequest) -> str:
 
 
 def _chosen(one: OpenedRequest) -> str:
-    """What was asked for, in a few words that name labels and times and nothing that was said."""
+    """A short description of the selection: labels and times, no content of memories."""
     if one.choice.memory_ids:
         count = len(one.choice.memory_ids)
         return "one memory" if count == 1 else f"{count:,} memories by ID"
@@ -149,5 +149,5 @@ def _page_number(request: HttpRequest) -> int:
 
 
 def _pages(total: int, number: int) -> Any:
-    """What the links to other pages are made from."""
+    """Paginator page for the links to other pages."""
     return Paginator(range(total), PAGE).get_page(number)

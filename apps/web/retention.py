@@ -1,4 +1,4 @@
-"""How long memories are kept and by whose word, and changing it."""
+"""Retention pages: how long memories are kept, which level sets it, and changing it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ from apps.web.upcoming_deletions import READ, notice_of, owners_in
 
 WRITE, LOOSEN = "retention:write", "retention:loosen"
 ACTION: Final = "retention.change"
-WHOLE: Final = 1  # of an assertion: the rules are named in what it is about
+WHOLE: Final = 1  # count of an assertion: its target already names the rules
 SAID: Final = 50  # policies of projects and spaces that are listed
 SOON: Final = timedelta(days=30)
 TIMES: Final = tuple(rule for rule, (_, unit, _) in TITLES.items() if unit == "seconds")
@@ -52,7 +52,7 @@ TIMES: Final = tuple(rule for rule, (_, unit, _) in TITLES.items() if unit == "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concerned:
-    """Whose policy is looked at: of the tenant, and of a project and a space of it where they are named."""
+    """The policy levels a page shows: the tenant's and, where given, those of a project and a space."""
 
     scope: Scope
     project: Any = None
@@ -61,7 +61,7 @@ class Concerned:
 
     @property
     def levels(self) -> list[tuple[Level, int, str]]:
-        """Where something can be said: the level, its target, and a name to show."""
+        """Levels whose policy can be set here: level, target id, display name."""
         found: list[tuple[Level, int, str]] = [(Level.TENANT, 0, self.scope.tenant.name)]
         if self.project:
             found.append((Level.PROJECT, self.project.pk, self.project.name))
@@ -85,7 +85,7 @@ class Concerned:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ, methods="GET POST")
 def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """POST looks for one end user: their id belongs in no address."""
+    """POST searches for one end user, because their id must not be in a URL."""
     concerned = _concerned(request, at)
     if request.method == "POST":
         return _to_person(request, at, concerned)
@@ -123,7 +123,7 @@ def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.ASSERTION, grant=WRITE, methods="GET POST")
 def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """GET says what these rules would do and asks for the last word; POST is that word."""
+    """GET shows the effect of these rules and asks for confirmation; POST applies them."""
     concerned = _concerned(request, at)
     level, target_id, name = _level(request.GET.get("level", ""), concerned)
     back = f"{reverse('web_retention', args=[at.tenant])}?{concerned.query}"
@@ -188,7 +188,7 @@ def _to_person(request: HttpRequest, at: PageContext, concerned: Concerned) -> H
 
 
 def _in_order(said: Sequence[Policy]) -> list[Policy]:
-    """From the widest to the narrowest."""
+    """From the widest level to the narrowest."""
     order = [DEFAULT, Level.TENANT, Level.PROJECT, Level.SPACE]
     return sorted(said, key=lambda one: order.index(one.level))
 
@@ -222,7 +222,7 @@ def _row(holds: InForce, said: Sequence[Policy]) -> dict[str, Any]:
 
 
 def _changed(rule: str, change: PolicyChange) -> dict[str, Any]:
-    """A rule before and after, and which way it goes."""
+    """A rule before and after the change, and whether it becomes stricter or looser."""
     before, after = change.before[rule].value, change.after[rule].value
     is_longer = before is not None and (after is None or after > before)
     return {
@@ -234,7 +234,7 @@ def _changed(rule: str, change: PolicyChange) -> dict[str, Any]:
 
 
 def _others(at: PageContext, projects: Sequence[Any]) -> list[dict[str, Any]]:
-    """Projects and spaces that say something themselves."""
+    """Projects and spaces with a policy of their own."""
     found = list_said(at.scope, most=SAID)
     names = {one.pk: one for one in projects}
     owners = owners_in(at, [one.target_id for one in found if one.level == Level.SPACE])
@@ -258,7 +258,7 @@ def _level(said: str, concerned: Concerned) -> tuple[Level, int, str]:
 
 
 def _rules(given: Mapping[str, str]) -> dict[str, int]:
-    """Those that were filled in; of times the number in the unit beside it.  Raises PolicyRefused."""
+    """The rules that were filled in; times are converted from the unit given beside them.  Raises PolicyRefused."""
     rules = {}
     for rule in RULES:
         text, unit = given.get(rule, "").strip(), given.get(f"{rule}_unit", "")

@@ -1,4 +1,4 @@
-"""How pages name the rules of retention, their numbers and the steps that memories take."""
+"""Display names of the retention rules, their values and the retention steps."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,7 +8,7 @@ from apps.memories.lifetimes import COUNTED, Rule
 from apps.memories.opened import OpenedMemory
 from apps.policies.retention import DEFAULT, KEEP, AgeFrom, Level
 
-# Of each rule: what it is called, what its number counts, and what it says.
+# For each rule: title, unit of its value, and explanation.
 TITLES: Final[Mapping[str, tuple[str, str, str]]] = {
     "active_days": ("Active for", "days", "in recall; pinned memories and constraints are exempt"),
     "active_from": ("Counted from", "word", "the day on which these days begin"),
@@ -40,7 +40,7 @@ BY: Final = {
 
 
 def amount(rule: str, value: int | None) -> str:
-    """A rule's value as people say it."""
+    """A rule's value, formatted for a user."""
     if value is None or value == KEEP:
         return "for good" if rule == "active_days" else "no limit"
     unit = TITLES.get(rule, ("", "days", ""))[1]
@@ -57,7 +57,7 @@ def amount(rule: str, value: int | None) -> str:
 
 
 def why_kept(memory: OpenedMemory, ends_by: Rule | None, ages_from: datetime) -> str:
-    """Why a memory is kept until then, or for good."""
+    """Why a memory is kept until its end, or for good."""
     if ends_by is None:
         exempt = "pinned" if memory.pinned else "a constraint" if memory.type == "constraint" else ""
         return f"{exempt}: exempt from age" if exempt else "no rule limits its age"
@@ -70,7 +70,7 @@ def why_kept(memory: OpenedMemory, ends_by: Rule | None, ages_from: datetime) ->
 
 
 def called(level: str) -> str:
-    """What people call a level: a space belongs to an end user."""
+    """Display name of a level: a space is shown as an end user."""
     return "end user" if level == Level.SPACE else level
 
 

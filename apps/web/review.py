@@ -1,4 +1,4 @@
-"""The review queue: what waits for a person, and what they decide about it."""
+"""The review queue: pending candidates, and the decisions on them."""
 
 from collections import Counter
 from typing import Final
@@ -59,8 +59,11 @@ def review(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def decide_candidates(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """accept, refuse: one by its id.  word: one, accepted as it is worded in its field.  all: ``accept`` or ``refuse``,
-    those that are ticked."""
+    """Decide candidates.
+
+    accept, refuse: the id of one candidate.  word: the id of one candidate, accepted with the text of its field.  all:
+    ``accept`` or ``refuse``, for all selected candidates.
+    """
     environment = environment_of(request, at)
     ids, verdict = _verdict(request)
     if not ids:

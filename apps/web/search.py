@@ -1,4 +1,4 @@
-"""Asking a space as a program would, and seeing why each answer is where it is."""
+"""Search a space as the API does, with an explanation of each result's rank."""
 
 from typing import Any, Final
 
@@ -20,14 +20,14 @@ from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 HITS: Final = 10
 LONGEST_QUESTION: Final = 2_000
 DEPTH: Final = 2
-# In the words of docs/recall: what the parts of a score are.
+# Names of the score's parts, as in docs/recall.
 LEG_NAMES: Final = {"dense": "meaning", "lexical": "keywords", "slot": "expected answer", "temporal": "time",
                     "entity": "entities", "graph": "relations", "rerank": "reranker"}  # fmt: skip
 
 
 @in_tenant(AccessLevel.READER, methods="GET POST")
 def search(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """GET shows the box.  POST asks: what a user looks for belongs in no address."""
+    """GET shows the search form.  POST searches, because the query must not be in a URL."""
     scope = find(at, space_id)
     asked = request.POST.get("q", "").strip()[:LONGEST_QUESTION]
     day, type_ = day_of(request.POST.get("as_of")), request.POST.get("type", "")
@@ -76,7 +76,7 @@ def _found(scope: Scope, at: PageContext, asked: str, filters: Filters, profile:
 
 
 def _explained(place: int, hit: Hit) -> dict[str, Any]:
-    """factors: those that count, the weightiest first; they sum to the score."""
+    """factors: the non-zero ones, largest first; they sum to the score."""
     factors = sorted(hit.explanation.factors.items(), key=lambda one: (-abs(one[1]), one[0]))
     return {
         "place": place,

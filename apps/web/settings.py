@@ -1,4 +1,4 @@
-"""The tenant itself: what it is called where, the rules that hold in it, and how its owners change them."""
+"""Settings of the tenant: its names, the policies in force, and how owners change them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.tenants.services import POLICIES, UnknownPolicy, set_policy
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
-QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its own
+QUESTIONS: Final[Mapping[str, str]] = {  # the policy for operators has its own page
     "key_deletes": "What API keys may delete",
     "new_spaces": "How memories of new end users are searched",
     "changes": "When a new value contradicts a stored one",
@@ -19,7 +19,7 @@ QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its o
     "ai_rerank": "Whether a cross-encoder may read results",
     "require_second_factor": "Who needs a second factor to confirm API actions",
 }
-# What changes with it, for the user who is about to.
+# The effect of each value, shown before the change.
 THEN: Final[Mapping[str, Mapping[str, str]]] = {
     "key_deletes": {
         "deny": "API keys can no longer delete memories from the next request on.",
@@ -68,7 +68,7 @@ LOOSER: Final = {
     ("ai_rerank", "allow"),
     ("require_second_factor", "no"),
 }
-LABELS: Final = {  # in place of the model's own
+LABELS: Final = {  # in place of the model's labels
     ("changes", "dispute"): "Keep both values as disputed until a reviewer decides",
     ("ai_extract", "allow"): "Any model that the operator has configured",
     ("ai_extract", "self_hosted_only"): "Only a model that the operator hosts",
@@ -96,7 +96,7 @@ def settings(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.OWNER, methods="GET POST")
 def change_rule(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """GET says what would change; POST changes it."""
+    """GET shows the effect of the change; POST applies it."""
     said = request.POST if request.method == "POST" else request.GET
     name, value = said.get("rule", ""), said.get("value", "")
     if value not in THEN.get(name, {}):

@@ -1,6 +1,6 @@
-"""Signing in, confirming who one is, and what one does that with.
+"""Signing in, step-up, and managing passkeys, authenticators and recovery codes.
 
-django-allauth does the work; these views say who may ask and how often, and what the pages look like.
+django-allauth does the work; these views add access levels, rate limits and templates.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # views import no models
 
 
 class ThrottledSignIn:
-    """A way to sign in whose attempts are counted; one that succeeds is not."""
+    """A sign-in method whose attempts are counted; a successful attempt is not counted."""
 
     attempt: login_throttle.Attempt
 
@@ -68,7 +68,8 @@ class SignIn(ThrottledSignIn, LoginView):  # type: ignore[misc]  # allauth ships
 
 @needs(AccessLevel.NOBODY, methods="GET POST")
 def sign_up(request: HttpRequest) -> HttpResponseBase:
-    """As through the API: the same where the address is known already, and nothing is made then."""
+    """Sign up as through the API: the response is the same if the address already exists, and nothing is created
+    then."""
     if not settings.SIGNUP:
         raise onboarding.SignUpClosed
     if request.user.is_authenticated:
@@ -104,13 +105,13 @@ class SignInWithPasskey(ThrottledSignIn, LoginWebAuthnView):  # type: ignore[mis
 
 
 class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships no types
-    """After the password: a passkey, an authenticator's code, or a recovery code."""
+    """Second step after the password: a passkey, an authenticator's code, or a recovery code."""
 
     template_name = "web/sign_in_code.html"
     form_class = SignInCodeForm
 
     def _build_forms(self) -> Any:
-        """Before what was posted is looked at."""
+        """Rate-limits before the posted code is checked."""
         if self.request.method == "POST":
             _limit_codes(self.request, self.stage.login.user)
         return super()._build_forms()
@@ -128,8 +129,8 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
 
 @needs(AccessLevel.PERSON, methods="GET POST")
 def step_up(request: HttpRequest) -> HttpResponseBase:
-    """Confirm who it is: with a passkey or an authenticator; while there is neither, and one is to be added, with the
-    password and the code that the account came with."""
+    """Confirm the user's identity with a passkey or an authenticator; without either, to add the first one, with the
+    password and the account's one-time code."""
     person = person_of(request)
     types = second_factors.types_of(person.pk)
     data = request.POST if request.method == "POST" else None
@@ -140,7 +141,7 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
         form, kind = ReauthenticateWebAuthnForm(user=person, data=data), second_factors.PASSKEY
     else:
         form, kind = StepUpCodeForm(user=person, data=data), second_factors.CODE
-    if data is not None and kind != second_factors.PASSKEY:  # no one guesses a signature, and some have much to confirm
+    if data is not None and kind != second_factors.PASSKEY:  # signatures cannot be guessed; some users confirm often
         _limit_codes(request, person)
     if data is not None and form.is_valid():
         if kind == "password":
@@ -168,7 +169,7 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
 
 @needs(AccessLevel.PERSON)
 def account(request: HttpRequest) -> HttpResponseBase:
-    """Who one is here, and what one shows it with."""
+    """The user's account, with their passkeys, authenticator and recovery codes."""
     there = second_factors.factors_of(request.user.pk or 0)
     return show(
         request,
@@ -225,7 +226,7 @@ class AddCodes(ActivateTOTPView):  # type: ignore[misc]  # allauth ships no type
         if request.method == "POST":
             _limit_codes(request, person_of(request))
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        # The picture is drawn into the page; nothing else may bring pictures along.
+        # The QR code is an inline data: image; only this page may show one.
         response.headers["Content-Security-Policy"] = POLICY.replace("img-src 'self'", "img-src 'self' data:")
         return response
 
@@ -290,7 +291,7 @@ class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships
 
 @needs(AccessLevel.PERSON, methods="GET POST")
 def list_sessions(request: HttpRequest) -> HttpResponseBase:
-    """GET shows them; POST ends all but this one."""
+    """GET lists the user's sessions; POST ends all but this one."""
     person = person_of(request)
     if request.method == "POST":
         ended = sessions.end_others(request, person)

@@ -1,4 +1,4 @@
-"""Whose memories there are."""
+"""The spaces of a tenant and their owners."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ PAGE: Final = 25
 
 @in_tenant(AccessLevel.READER, methods="GET POST")
 def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """POST looks for one end user: their id belongs in no address."""
+    """POST searches for one end user, because their id must not be in a URL."""
     environment = environment_of(request, at)
     named = request.POST.get("end_user", "").strip()
     if named:

@@ -1,4 +1,4 @@
-"""Who is in the organization, as what, and what each role may."""
+"""The members of the organization, their roles, and what each role may do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ChangeRefused(Malformed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """What some roles may.  name: of the grant, blank of what is asked of people at this browser alone."""
+    """What some roles may do.  name: of the grant; empty for what is only possible in the browser."""
 
     name: str
     words: str
@@ -68,7 +68,7 @@ def team(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def member(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
-    """POST gives a role, or suspends, or ends a suspension."""
+    """POST changes the role, suspends the member, or ends a suspension."""
     if request.method == "POST":
         return _change(request, at, user_id)
     there = get_member(at.reach.tenant, user_id)
@@ -138,7 +138,7 @@ def _change(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse
 
 
 def _back(at: PageContext, user_id: int) -> HttpResponse:
-    """A user who changed themselves may have no way to the team any more."""
+    """Back to the team, or home if users changed themselves: they may have lost access to the team."""
     if user_id == at.person.pk:
         return HttpResponseRedirect(reverse("web_home"))
     return HttpResponseRedirect(reverse("web_team", args=[at.tenant]))
@@ -157,7 +157,7 @@ def _is_me(at: PageContext, there: "Membership") -> bool:
 
 
 def _other_tenants(at: PageContext) -> list[str]:
-    """That a role here is held in too."""
+    """Other tenants of the organization, to which the role here also applies."""
     mine = at.reach.tenant
     return [
         one.tenant.name

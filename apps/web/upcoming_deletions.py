@@ -1,4 +1,4 @@
-"""What retention takes next, and what a legal hold keeps."""
+"""What retention will delete next, and what legal holds protect."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -23,14 +23,14 @@ from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import BY, STEPS, TITLES, amount
 
 READ: Final = "retention:read"
-AHEAD: Final = (7, 30, 90, 365)  # days that are looked ahead
+AHEAD: Final = (7, 30, 90, 365)  # choices for the number of days ahead
 SAMPLE: Final = 12
-DRAWN: Final = ("soft_deleted", "archived", "purged")  # from the bottom up
+DRAWN: Final = ("soft_deleted", "archived", "purged")  # stacked from the bottom up
 
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def preview_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """What `memsync retention preview` says."""
+    """The same forecast as `memsync retention preview`."""
     environment = environment_of(request, at)
     days = int(said) if (said := request.GET.get("days", "")) in {str(one) for one in AHEAD} else AHEAD[1]
     name = f"leaving:{at.reach.tenant.pk}:{environment.value}:{days}"
@@ -70,7 +70,7 @@ def preview_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
 def holds(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """Cases are for those who may delete: what keeps them from it."""
+    """Legal holds.  Their cases are shown only to roles that may delete."""
     found = list_holds(at.scope, lifted=True)[::-1]
     projects = {one.pk: one for one in list_projects(at.scope)}
     owners = owners_in(at, [one.space_id for one in found if one.space_id])
@@ -88,8 +88,8 @@ def holds(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 
 def notice_of(at: PageContext, environment: Environment | None = None) -> dict[str, Any] | None:
-    """When memories of the environment, or of any, are the next to go, and how many within a week; None where none do,
-    or the role does not see retention."""
+    """When the next memories of the environment (or of any) expire, and how many within a week.  None if none do, or if
+    the role may not see retention."""
     if READ not in at.reach.permissions:
         return None
     found = [one for one in list_notices(at.scope) if environment is None or one.environment == environment.value]
@@ -109,7 +109,7 @@ def owners_in(at: PageContext, space_ids: Sequence[int]) -> dict[int, Owner]:
 
 
 def _whose(at: PageContext, found: Sequence[Leaving]) -> dict[tuple[str, int], str]:
-    """What to call the levels whose word takes something."""
+    """Display names of the policy levels that delete something."""
     names = {(DEFAULT, 0): "this deployment", (PLATFORM, 0): "the memory itself", (Level.TENANT.value, 0): at.tenant}
     levels = {(one.level, one.target_id) for one in found}
     if any(level == Level.PROJECT for level, _ in levels):
@@ -119,7 +119,7 @@ def _whose(at: PageContext, found: Sequence[Leaving]) -> dict[tuple[str, int], s
 
 
 def _days(found: Sequence[Leaving], today: date, ahead: int) -> list[Day]:
-    """Each day from today on; what is overdue goes today."""
+    """One entry per day from today on; overdue memories count as today."""
     counts = {today + timedelta(days=number): dict.fromkeys(DRAWN, 0) for number in range(ahead + 1)}
     for one in found:
         counts[max(one.day, today)][one.step] += one.count

@@ -1,4 +1,4 @@
-"""The pages for people.  The names of the first ones are those that django-allauth looks for."""
+"""URLs of the pages.  The first names are those that django-allauth looks up."""
 
 from django.urls import path
 

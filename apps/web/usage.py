@@ -1,4 +1,4 @@
-"""What a tenant uses: how much was brought and recalled of late, what is stored, and what is left of its quota."""
+"""Usage of a tenant: recent input and recalls, stored memories, and what is left of its quotas."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
@@ -17,9 +17,9 @@ from apps.web.environments import FIRST, inside
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 DAYS: Final = 30
-NEAR: Final = 80  # percent of a quota
+NEAR: Final = 80  # percent of a quota, from which on it is marked
 RECALL: Final = "memory.recall"
-WHO: Final = {"api_key": "programs", "account": "people"}  # in the order in which they are drawn
+WHO: Final = {"api_key": "programs", "account": "people"}  # in the order of the chart
 MODES: Final = {
     "strict": "Requests beyond it are refused (429).",
     "silent": "Requests beyond it get a normal response but have no effect.",
@@ -28,7 +28,7 @@ MODES: Final = {
 
 @in_tenant(AccessLevel.GRANTED, grant="usage:read")
 def usage(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """Numbers alone, of every environment."""
+    """Counts only, over every environment."""
     name, today = at.reach.tenant.pk, f"{at.now:%Y-%m-%d}"
     brought = get_or_count(f"brought:{name}:{today}", lambda: _brought(at), now=at.now)
     recalled = get_or_count(f"recalled:{name}:{today}", lambda: _recalled(at), now=at.now)

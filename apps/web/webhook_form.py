@@ -13,7 +13,7 @@ ALGORITHMS: Final = (("hmac-sha256", "HMAC-SHA256"), ("hmac-sha512", "HMAC-SHA51
 
 
 class WebhookForm(forms.Form):
-    """What an endpoint is; the service has the last word about each."""
+    """The settings of an endpoint; the service validates them."""
 
     name = forms.CharField(max_length=128, label="Name")
     url = forms.CharField(

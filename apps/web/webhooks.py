@@ -1,4 +1,4 @@
-"""Who is notified of what happens: endpoints, their secrets (shown once), and the status of each delivery."""
+"""Webhook endpoints, their secrets (shown once), and the status of each delivery."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ from apps.webhooks.services import FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_D
 READ, WRITE = "webhooks:read", "webhooks:write"
 PAGE: Final = 25
 AGAIN: Final = timedelta(days=7)
-AT_ONCE: Final = 1_000  # that are replayed
+AT_ONCE: Final = 1_000  # deliveries per replay
 FORMER_HOURS: Final = int(FORMER_SIGNS_FOR.total_seconds() // 3_600)
 STATES: Final[Mapping[str, str]] = {
     "": "all",
@@ -65,7 +65,7 @@ def webhooks(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def new_webhook(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """POST shows the secret, this once."""
+    """POST creates an endpoint and shows its secret, once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     form = WebhookForm(request.POST if request.method == "POST" else None, initial={"events": ["memory.created"]})
@@ -196,7 +196,7 @@ def replay_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def rotate_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
-    """POST shows the new secret, this once."""
+    """POST creates a new secret and shows it, once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     if request.method == "POST":
@@ -290,7 +290,7 @@ def send_again(request: HttpRequest, at: PageContext, delivery_id: int) -> HttpR
 
 
 def _shown(one: OpenedEndpoint) -> dict[str, Any]:
-    """An endpoint, and how it fares."""
+    """An endpoint and its delivery statistics."""
     row = one.row
     state = "paused" if not row.is_enabled else "failing" if row.consecutive_failures >= FAILING else "active"
     return {
@@ -337,7 +337,7 @@ def _form(
 def _secret(
     request: HttpRequest, at: PageContext, made: OpenedEndpoint, environment: Environment, *, is_new: bool = True
 ) -> HttpResponse:
-    """In the answer itself, since a redirect would have to keep it somewhere."""
+    """Show the secret in the response itself: a redirect would have to store it."""
     previous = f"{made.row.signature_header}{services.PREVIOUS}"
     return show(
         request,

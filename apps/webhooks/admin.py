@@ -1,4 +1,4 @@
-"""Webhooks as metadata: who is notified of what, and its status; no address, no secret, nothing that was sent."""
+"""Webhooks in the admin: metadata and status only; no URL, no secret, no payload."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The status of deliveries; sending them again; and a test of an endpoint."""
+"""Status of deliveries, redelivery, and test deliveries."""
 
 import uuid
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from apps.webhooks.redelivery import redeliver
 from apps.webhooks.reencryption import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable
 
-FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing
+FAILING: Final = 3  # consecutive failed attempts after which an endpoint counts as failing
 ENDED: Final = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DEAD_LETTER)
 
 
@@ -44,7 +44,7 @@ class UnknownStatus(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """response: the beginning of the last answer; None where there was none, or it opens no more."""
+    """response: the beginning of the last response body; None if there was none or it cannot be decrypted any more."""
 
     row: WebhookDelivery
     response: str | None = field(repr=False)
@@ -58,7 +58,7 @@ class DeliveryPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDeliveries:
-    """eligible: that could have been.  ids: that are sent again."""
+    """eligible: number of deliveries that matched.  ids: those that are sent again."""
 
     eligible: int
     ids: Sequence[int]
@@ -66,7 +66,7 @@ class ReplayedDeliveries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """success_rate: of the deliveries that ended in the last seven days, in percent; 100 where there were none."""
+    """success_rate: percentage of the deliveries that ended in the last seven days; 100 if there were none."""
 
     endpoints: int
     active: int
@@ -79,14 +79,14 @@ class Health:
 
 
 def rate(good: int, total: int) -> float:
-    """In percent; 100 of none."""
+    """In percent; 100 if total is 0."""
     return round(100 * good / total, 2) if total else 100.0
 
 
 def page(
     scope: Scope, *, number: int, size: int, endpoint_id: int | None = None, status: str | None = None, now: datetime
 ) -> DeliveryPage:
-    """The newest first.  number: from 1.  Raises WebhookNotFound or UnknownStatus."""
+    """One page of deliveries, newest first.  number: page, from 1.  Raises WebhookNotFound or UnknownStatus."""
     with tenant_transaction(scope):
         rows = _among(scope, endpoint_id, status)
         some = rows.order_by("-id")[(number - 1) * size : number * size]
@@ -102,7 +102,7 @@ def newest(
     limit: int,
     now: datetime,
 ) -> list[Delivery]:
-    """The newest first, and none of them counted.  before: an id; only older ones.  Raises WebhookNotFound or
+    """Deliveries, newest first, without a total.  before: an id; only older ones.  Raises WebhookNotFound or
     UnknownStatus."""
     with tenant_transaction(scope):
         rows = _among(scope, endpoint_id, status)
@@ -112,7 +112,7 @@ def newest(
 
 
 def latest(scope: Scope, endpoint_id: int, *, now: datetime) -> Delivery | None:
-    """Raises WebhookNotFound."""
+    """The endpoint's newest delivery.  Raises WebhookNotFound."""
     return next(iter(page(scope, number=1, size=1, endpoint_id=endpoint_id, now=now).deliveries), None)
 
 
@@ -123,7 +123,7 @@ def get(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
 
 
 def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
-    """Send it again now, with all its retries before it.  Raises DeliveryNotFound or AlreadyDelivered."""
+    """Send a delivery again now, with all its retries available again.  Raises DeliveryNotFound or AlreadyDelivered."""
     with tenant_transaction(scope):
         row = _find(scope, delivery_id)
         if row.status == DeliveryStatus.DELIVERED:
@@ -137,8 +137,8 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
 def replay(
     scope: Scope, endpoint_id: int, *, since: datetime, statuses: Sequence[str], limit: int, now: datetime
 ) -> ReplayedDeliveries:
-    """Send again what ended in one of these ways since then, the oldest first; event and delivery ids stay.  Raises
-    WebhookNotFound or UnknownStatus."""
+    """Send deliveries again that ended with one of these statuses since then, oldest first.  Event and delivery ids do
+    not change.  Raises WebhookNotFound or UnknownStatus."""
     if not statuses or not set(statuses) <= set(DeliveryStatus.values):
         raise UnknownStatus
     with tenant_transaction(scope):
@@ -153,8 +153,8 @@ def replay(
 
 
 def test(scope: Scope, endpoint_id: int, event_type: str, *, now: datetime) -> WebhookDelivery:
-    """A delivery that says that it is a test, whatever events the endpoint wants.  Raises WebhookNotFound or
-    UnknownEvents."""
+    """Queue a delivery marked as a test, whether or not the endpoint subscribes to the event.  Raises WebhookNotFound
+    or UnknownEvents."""
     if events.unknown([event_type]):
         raise UnknownEvents(f"There is no such event. There are: {', '.join(events.TYPES)}.")
     with tenant_transaction(scope):
@@ -201,7 +201,7 @@ def health(scope: Scope, *, now: datetime) -> Health:
 
 
 def _mine(scope: Scope) -> ScopedQuerySet[WebhookDelivery]:
-    """Of the endpoints that the scope reaches."""
+    """Deliveries of the endpoints within the scope."""
     return WebhookDelivery.objects.within(scope).filter(endpoint__in=reachable(scope))
 
 
@@ -225,7 +225,7 @@ def _opened(scope: Scope, rows: Sequence[WebhookDelivery], *, now: datetime) -> 
     try:
         of_tenant: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
         ciphers = of_tenant | ciphers_of(scope, {row.space_id for row in rows if row.space_id is not None})
-    except SpaceShredded:  # an erasure is under way: of this page no answer is shown
+    except SpaceShredded:  # an erasure is running: this page shows no responses
         return [Delivery(row=row, response=None) for row in rows]
     return [Delivery(row=row, response=_response(scope, row, ciphers, now=now)) for row in rows]
 

@@ -1,12 +1,12 @@
-"""Dispatching due deliveries: leased, sent outside a transaction, and settled.
+"""Dispatch of due deliveries: lease, send outside a transaction, settle.
 
-1. ``_lease`` takes due deliveries, counts the attempt and says until when they are this worker's; no one else takes
-   them before.  Of one endpoint never more than ``MOST_OF_ONE`` are on their way, so that a slow one holds up itself.
-2. ``_send`` posts each in a thread, within WEBHOOK_SECONDS; threads touch no database.
-3. ``_settle`` writes the result: delivered, to be tried again, or given up.
+1. ``_lease`` takes due deliveries, counts the attempt and sets ``leased_until``; no other worker takes them before.
+   At most ``MOST_OF_ONE`` deliveries per endpoint are in flight, so that a slow endpoint delays only itself.
+2. ``_send`` posts each in a thread, within WEBHOOK_SECONDS; threads do not use the database.
+3. ``_settle`` writes the result: delivered, to be retried, or given up.
 
-A worker that is killed leaves leases that run out: what it was sending is sent again, under the same event id and
-delivery id.  Delivery is at least once, never at most once.
+The leases of a killed worker expire: its deliveries are sent again, with the same event id and delivery id.  Delivery
+is at least once, never at most once.
 """
 
 import logging
@@ -43,14 +43,14 @@ from apps.webhooks.signing import sign
 
 logger = logging.getLogger(__name__)
 
-SENDING: Final = "sending"  # in place of an error, in the outbox's row of a delivery that a worker is sending
+SENDING: Final = "sending"  # value of the outbox row's ``error`` while a worker sends its delivery
 IN_FLIGHT: Final = 10
-MOST_OF_ONE: Final = 4  # of one endpoint concurrently
-LOOK: Final = 20  # due rows of one tenant looked at in one go
-GRACE_SECONDS: Final = 20.0  # of a lease, beyond the time an attempt may take
+MOST_OF_ONE: Final = 4  # concurrent deliveries per endpoint
+LOOK: Final = 20  # due rows read per tenant and round
+GRACE_SECONDS: Final = 20.0  # added to the longest duration of an attempt
 AGAIN: Final = timedelta(seconds=30)
-TELL_SECONDS: Final = 0.5  # of expanding events, between two looks at what is to be sent
-BUSY_SECONDS: Final = 0.2  # until those of a crowded endpoint are looked at again
+TELL_SECONDS: Final = 0.5  # for expanding events, between two rounds of sending
+BUSY_SECONDS: Final = 0.2  # until deliveries of a busy endpoint are tried again
 NEVER_AGAIN: Final = (403, 410)
 AGENT: Final = f"memsync-webhooks/{version('memsync')}"
 
@@ -59,7 +59,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One delivery, and all that sending it needs."""
+    """One leased delivery with everything needed to send it."""
 
     scope: Scope
     delivery_id: int
@@ -71,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryOutcome:
-    """status: None where there was no answer; error then says why."""
+    """Result of an attempt.  status: None if there was no response; error then holds the reason."""
 
     status: int | None
     error: str
@@ -84,9 +84,9 @@ class DeliveryOutcome:
 
 
 def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
-    """Expand events and send until nothing is due, or the time is over; how many attempts were made.
+    """Expand events and send until nothing is due or the time is over; returns the number of attempts.
 
-    One worker at a time: where another is sending, it is left to that one.
+    One worker sends at a time: if another one is sending, this one takes nothing.
     """
     deadline = time.monotonic() + seconds
     sender = sender or get_sender()
@@ -127,26 +127,26 @@ def _sending() -> QuerySet[OutboxEvent]:
 
 
 def _lease(free: int, *, is_alone: bool, now: datetime) -> tuple[list[Job], bool]:
-    """What to send, and whether more was due to endpoints that have as much on its way as they may.
+    """The deliveries to send, and whether others were due whose endpoint is at its limit.
 
-    is_alone: this worker sends nothing yet, and takes nothing where another does.
+    is_alone: this worker sends nothing yet, so it takes nothing if another worker is sending.
     """
     if not free:
         return [], False
     with transaction.atomic():
-        lock("webhooks", "lease")  # or two workers would each see room for the same endpoint
+        lock("webhooks", "lease")  # else two workers could both take the endpoint's last free slot
         if is_alone and _sending().filter(run_after__gt=now).exists():
             return [], False
         waiting = turns([DELIVER], now=now)
         jobs: list[Job] = []
         crowded: list[int] = []
-        for tenant_id, _ in random.sample(waiting, len(waiting)):  # or one would always be first
+        for tenant_id, _ in random.sample(waiting, len(waiting)):  # random order: no tenant is always first
             if len(jobs) >= free:
                 break
             due = OutboxEvent.objects.select_for_update(skip_locked=True).filter(kind=DELIVER, run_after__lte=now)
             rows = list(due.filter(tenant_id=tenant_id).order_by("run_after", "pk")[:LOOK])
             scope = find_system_scope(tenant_id)
-            if scope is None:  # closed: nothing leaves it
+            if scope is None:  # the tenant is closed: nothing is sent
                 OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
                 continue
             try:
@@ -155,7 +155,7 @@ def _lease(free: int, *, is_alone: bool, now: datetime) -> tuple[list[Job], bool
             except Exception as error:  # noqa: BLE001  (its keys, say: other tenants do not wait for that)
                 logger.warning("webhooks put back", extra={"tenant": tenant_id, "error": type(error).__name__})
                 OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).update(run_after=now + AGAIN)
-        # Out of the way of what is behind them.
+        # Postpone them, so that they do not block the rows behind them.
         later = now + timedelta(seconds=BUSY_SECONDS)
         OutboxEvent.objects.filter(pk__in=crowded).update(run_after=later)
         return jobs, bool(crowded)
@@ -164,7 +164,7 @@ def _lease(free: int, *, is_alone: bool, now: datetime) -> tuple[list[Job], bool
 def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[int], *, now: datetime) -> list[Job]:
     cipher = open_tenant(scope.tenant)
     mine = WebhookDelivery.objects.within(scope).filter(pk__in=[row.subject_id for row in rows], status__in=OPEN)
-    waiting = list(mine.order_by("pk").select_for_update())  # in the order of everybody who locks several
+    waiting = list(mine.order_by("pk").select_for_update())  # same lock order as every code that locks several
     deliveries = {one.pk: one for one in waiting}
     endpoints = {
         one.pk: one for one in WebhookEndpoint.objects.within(scope).filter(pk__in={one.endpoint_id for one in waiting})
@@ -175,9 +175,9 @@ def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[in
         delivery = deliveries.get(row.subject_id)
         endpoint = endpoints.get(delivery.endpoint_id) if delivery else None
         if delivery is None or endpoint is None or not endpoint.is_enabled:
-            row.delete()  # gone or done; or paused, and requested again on resumption
+            row.delete()  # deleted or done; or paused, then requested again by resume
         elif delivery.leased_until is not None and delivery.leased_until > now:
-            row.run_after = delivery.leased_until  # requested again while it is being sent
+            row.run_after = delivery.leased_until  # requested again while it was being sent
             row.save(update_fields=["run_after"])
         elif busy.get(endpoint.pk, 0) >= MOST_OF_ONE:
             crowded.append(row.pk)
@@ -190,7 +190,7 @@ def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[in
 
 
 def _busy(scope: Scope, *, now: datetime) -> dict[int, int]:
-    """How many deliveries of each endpoint are on their way."""
+    """Number of deliveries in flight per endpoint."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select endpoint_id, count(*) from webhooks_webhookdelivery "
@@ -204,7 +204,7 @@ def _take(
     scope: Scope, row: OutboxEvent, delivery: WebhookDelivery, endpoint: WebhookEndpoint, cipher: SpaceCipher, *,
     now: datetime,
 ) -> Job | None:  # fmt: skip
-    """The attempt is counted before it is made: what kills a worker each time is not tried for ever."""
+    """Count the attempt before it is made, so that a delivery that kills its worker is not retried for ever."""
     if delivery.attempt_number >= delivery.max_attempts:
         _end(row, delivery, endpoint, DeliveryStatus.DEAD_LETTER, "interrupted", now=now)
         return None
@@ -272,7 +272,7 @@ def _send(sender: Sender, job: Job) -> DeliveryOutcome:
 
 
 def _settle_or_leave(job: Job, outcome: DeliveryOutcome, *, now: datetime) -> None:
-    """What cannot be settled is sent again when its lease has run out."""
+    """If settling fails, the delivery is sent again after its lease expires."""
     try:
         _settle(job, outcome, now=now)
     except Exception as error:  # noqa: BLE001  (whatever it is: the others are settled all the same)
@@ -284,7 +284,7 @@ def _settle(job: Job, outcome: DeliveryOutcome, *, now: datetime) -> None:
     with tenant_transaction(scope):
         row = _sending().filter(tenant_id=scope.tenant_id, subject_id=job.delivery_id).select_for_update().first()
         delivery = WebhookDelivery.objects.within(scope).filter(pk=job.delivery_id).select_for_update().first()
-        if row is None or delivery is None:  # another worker was faster after the lease ran out; or erased meanwhile
+        if row is None or delivery is None:  # another worker settled it after the lease expired, or it was erased
             return
         endpoint = WebhookEndpoint.objects.within(scope).get(pk=delivery.endpoint_id)
         delivery.status_code, delivery.latency_ms = outcome.status, outcome.latency_ms
@@ -325,7 +325,7 @@ def _end(
 
 
 def _count(endpoint: WebhookEndpoint, delivery: WebhookDelivery, *, now: datetime) -> None:
-    """What an endpoint says of itself."""
+    """Update the endpoint's statistics."""
     is_delivered, is_over = delivery.status == DeliveryStatus.DELIVERED, delivery.status not in OPEN
     changes: dict[str, Any] = {"last_triggered_at": now, "last_status_code": delivery.status_code}
     if is_delivered:
@@ -340,7 +340,7 @@ def _count(endpoint: WebhookEndpoint, delivery: WebhookDelivery, *, now: datetim
 
 
 def _keep_response(scope: Scope, delivery: WebhookDelivery, body: bytes) -> None:
-    """Sealed: who knows what a receiver says."""
+    """Encrypted, because a response may contain anything."""
     try:
         cipher = (
             open_tenant(scope.tenant, writing=True)
@@ -355,7 +355,7 @@ def _keep_response(scope: Scope, delivery: WebhookDelivery, body: bytes) -> None
 
 
 def _locked_cipher(scope: Scope, space_id: int) -> SpaceCipher:
-    open_tenant(scope.tenant, writing=True)  # holds off a rotation
+    open_tenant(scope.tenant, writing=True)  # blocks a key rotation
     return ciphers_of(scope, {space_id})[space_id]
 
 

@@ -1,4 +1,4 @@
-"""The events that endpoints can receive.  The names are the wire contract's, but for ``memory.expiring``."""
+"""The event types that endpoints can receive.  The wire contract defines the names, except ``memory.expiring``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

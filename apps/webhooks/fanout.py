@@ -21,14 +21,14 @@ from apps.projects.scope import Scope, SpaceKind
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from apps.webhooks.redelivery import DELIVER
 
-TELL: Final = "webhook.event"  # the outbox's word for an event that is to be sent
+TELL: Final = "webhook.event"  # outbox kind of an event to be sent
 BATCH: Final = 100
 _NAMESPACE: Final = uuid.UUID("6e1c8d5e-52bb-4a4c-8f5e-0d7a5c1f9a37")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPayload:
-    """One event, as it is to be sent.  environment: blank where it is of none.  data: ids and states."""
+    """One event to be sent.  environment: blank if the event belongs to none.  data: ids and states."""
 
     event_id: uuid.UUID
     type: str
@@ -41,19 +41,20 @@ class EventPayload:
 
 
 def event_id(scope: Scope, *parts: object) -> uuid.UUID:
-    """The same for the same parts."""
+    """A UUID derived from these parts: the same parts give the same id."""
     return uuid.uuid5(_NAMESPACE, "|".join(map(str, (scope.tenant.uid, *parts))))
 
 
 def fan_out(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Make deliveries of a batch of each tenant's events, and count the events.  seconds: see ``RoundRobin.drain``."""
+    """Create deliveries for a batch of each tenant's events; returns the number of events.  seconds: see
+    ``RoundRobin.drain``."""
     return _turns.drain(now=now, seconds=seconds)
 
 
 def create_deliveries(scope: Scope, events: Iterable[EventPayload], *, now: datetime) -> list[int]:
-    """A delivery of each event for each endpoint that wants it; their ids.  Inside the tenant's transaction."""
+    """Create one delivery per event and subscribed endpoint; returns their ids.  Inside the tenant's transaction."""
     with connection.cursor() as cursor:
-        # Held as the foreign key will hold them: what goes before the commit would undo it.
+        # Locked as the foreign key check will lock them: an endpoint deleted before the commit would roll it back.
         cursor.execute(
             "select id from webhooks_webhookendpoint where tenant_id = %s and is_enabled order by id for key share",
             [scope.tenant_id],
@@ -65,13 +66,13 @@ def create_deliveries(scope: Scope, events: Iterable[EventPayload], *, now: date
 
 
 def create_read_deliveries(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
-    """Of questions that were answered, for endpoints that subscribe to them; long after the answer, by a second."""
+    """Deliveries for answered queries, if an endpoint subscribes to them; created about a second after the response."""
     with tenant_transaction(scope):
         wanted = Q(events__contains=["memory.queried"]) | Q(events__contains=["memory.recalled"])
         if not reads or not WebhookEndpoint.objects.within(scope).filter(wanted, is_enabled=True).exists():
             return
         named = {space.id for read in reads for space in read.scope.spaces}
-        # Of a person erased meanwhile nothing is sent; who is not stays until this is written.
+        # Nothing is sent about a person erased meanwhile; the lock keeps the other spaces until this is written.
         spaces = (
             Space.objects.within(scope).filter(pk__in=named).order_by("pk").select_for_update(of=("self",), no_key=True)
         )
@@ -80,7 +81,8 @@ def create_read_deliveries(scope: Scope, reads: Sequence[Read], now: datetime) -
 
 
 def write(scope: Scope, pairs: Sequence[tuple[EventPayload, WebhookEndpoint]], *, now: datetime) -> list[int]:
-    """A delivery of each event to the endpoint beside it; their ids.  Inside the tenant's transaction."""
+    """Create a delivery of each event to the endpoint paired with it; returns their ids.  Inside the tenant's
+    transaction."""
     if not pairs:
         return []
     projects = dict(
@@ -111,7 +113,7 @@ def write(scope: Scope, pairs: Sequence[tuple[EventPayload, WebhookEndpoint]], *
 
 
 def payload_of(scope: Scope, one: EventPayload, project: str | None) -> bytes:
-    """The bytes that are sent."""
+    """The request body."""
     return orjson.dumps(
         {
             "id": shown_id(one.event_id),

@@ -1,4 +1,4 @@
-"""Who is to be notified of what, what is still to be sent, and its status."""
+"""Webhook endpoints, events to be sent, and deliveries."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -6,7 +6,7 @@ from django.db import models
 from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
-# The names bound into the seals.
+# Names bound into the encryption.
 URL, DESCRIPTION, SECRET, FORMER = "webhook.url", "webhook.description", "webhook.secret", "webhook.former"
 RESPONSE = "webhook.response"
 
@@ -17,8 +17,8 @@ class Algorithm(models.TextChoices):
 
 
 class DeliveryStatus(models.TextChoices):
-    """retrying: it failed, and is tried again.  failed: it failed, and its endpoint asks for no retry.  dead_letter:
-    every retry failed, or the receiver wants no more."""
+    """retrying: it failed and will be retried.  failed: it failed and the endpoint allows no retry.  dead_letter: every
+    retry failed, or the receiver refused further deliveries."""
 
     PENDING = "pending"
     RETRYING = "retrying"
@@ -31,10 +31,10 @@ OPEN = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class WebhookEndpoint(ScopedModel):
-    """An address that receives events of one environment, and of one project where one is named.
+    """A URL that receives events of one environment, and of one project if it has one.
 
-    The address is sealed, because many carry a token in their path; so are the description and the secrets.
-    former_ct: the secret before the last one, which signs as well until ``former_until``.
+    The URL is encrypted, because many contain a token in their path; so are the description and the secrets.
+    former_ct: the previous secret, which also signs until ``former_until``.
     """
 
     environment = models.CharField(max_length=16)
@@ -87,10 +87,10 @@ class WebhookEndpoint(ScopedModel):
 
 
 class WebhookEvent(ScopedModel):
-    """An event that an endpoint subscribes to: written by the database in the transaction in which it happened, and
-    gone once there is a delivery of it for each endpoint.  Ids and states, never content.
+    """An event that an endpoint subscribes to.  A trigger writes it in the transaction of the change; it is deleted
+    once each subscribed endpoint has a delivery of it.  It holds ids and states, never content.
 
-    environment: blank where it is of none.
+    environment: blank if the event belongs to none.
     """
 
     space = models.ForeignKey(
@@ -112,11 +112,12 @@ class WebhookEvent(ScopedModel):
 
 
 class WebhookDelivery(ScopedModel):
-    """One event on its way to one endpoint.  It goes with the space and with the memories that it names.
+    """One event for one endpoint.  It is deleted with its space and with the memories that it names.
 
-    event_id: the same at every endpoint and in every attempt.  payload: the bytes that are sent; ids and states.
-    leased_until: who is sending it has until then.  attempts: of each its time, status, milliseconds and error.
-    response_ct: the beginning of the last answer, sealed under the key of the space, or the tenant's.
+    event_id: the same for every endpoint and attempt.  payload: the request body; ids and states.  leased_until: end of
+    the lease of the worker that is sending it.  attempts: time, status, milliseconds and error of each attempt.
+    response_ct: the beginning of the last response, encrypted under the space's key, or the tenant's if there is no
+    space.
     """
 
     endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

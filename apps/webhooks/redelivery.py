@@ -1,4 +1,4 @@
-"""Redelivery of deliveries that were given up.  Reaches no key, so that the admin may ask for it too."""
+"""Redelivery of failed deliveries.  Uses no key, so that the admin may request it too."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,13 +8,13 @@ from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 from apps.webhooks.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 
-DELIVER: Final = "webhook.delivery"  # the outbox's word for a delivery that is to be sent
+DELIVER: Final = "webhook.delivery"  # outbox kind of a delivery to be sent
 GIVEN_UP: Final = (DeliveryStatus.FAILED, DeliveryStatus.DEAD_LETTER)
 
 
 def redeliver(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
-    """Those of them that no worker is sending just now, with all their attempts before them.  Inside the tenant's
-    transaction."""
+    """Queue those of these deliveries that no worker is sending now, with all attempts available again; returns their
+    ids.  Inside the tenant's transaction."""
     rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)
     free = [row for row in rows.order_by("pk").select_related("endpoint") if not _is_leased(row, now=now)]
     for row in free:

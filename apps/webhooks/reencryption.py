@@ -1,4 +1,4 @@
-"""Re-sealing endpoints and answers while keys rotate.  See ``apps.crypto.encrypted_tables``."""
+"""Re-encryption of endpoints and responses during key rotation.  See ``apps.crypto.encrypted_tables``."""
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint

@@ -1,4 +1,4 @@
-"""The retry policy of an endpoint: which attempts are repeated, and after how long."""
+"""The retry policy of an endpoint: which attempts are retried, and when."""
 
 import random
 from datetime import timedelta
@@ -7,8 +7,8 @@ from apps.webhooks.models import WebhookEndpoint
 
 
 def delay(endpoint: WebhookEndpoint, attempt: int) -> timedelta:
-    """Before the attempt after this one, counted from 1: longer each time, and spread, so that what failed together
-    does not come back together."""
+    """Delay before the attempt after this one (counted from 1): exponential backoff with jitter, so that deliveries
+    that failed together are not retried together."""
     longest = min(
         float(endpoint.max_delay_seconds),
         endpoint.initial_delay_seconds * endpoint.backoff_multiplier ** (attempt - 1),
@@ -17,7 +17,7 @@ def delay(endpoint: WebhookEndpoint, attempt: int) -> timedelta:
 
 
 def is_retried(endpoint: WebhookEndpoint, status: int | None) -> bool:
-    """Whether such an end is worth another attempt, as far as the endpoint says."""
+    """Whether the endpoint's policy retries an attempt with this status."""
     if status is None or status < 400:
-        return True  # no answer; or a redirect, which is never followed and may be mended
+        return True  # no response; or a redirect, which is never followed and may be fixed
     return bool({str(status), f"{status // 100}xx"} & set(endpoint.retry_status_codes))

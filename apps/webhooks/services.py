@@ -1,4 +1,4 @@
-"""Endpoints: made, changed, paused, and given new secrets."""
+"""Webhook endpoints: create, change, pause, resume, delete, and rotate their secrets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from apps.webhooks.models import (
 from apps.webhooks.redelivery import DELIVER
 from apps.webhooks.signing import new_secret, shown_prefix
 
-MOST_ENDPOINTS: Final = 100  # of a tenant
+MOST_ENDPOINTS: Final = 100  # per tenant
 MOST_URL: Final = 2_000
 FORMER_SIGNS_FOR: Final = timedelta(hours=24)
 RETRY_DEFAULTS: Final[Mapping[str, Any]] = {
@@ -51,7 +51,7 @@ SIGNATURE_DEFAULTS: Final[Mapping[str, Any]] = {
     "timestamp_header": "X-MemorySync-Timestamp",
     "signature_tolerance": 300,
 }
-# column: the least and the most that may be said.
+# Lowest and highest allowed value per column.
 BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "max_retries": (1, 10),
     "initial_delay_seconds": (1, 60),
@@ -59,8 +59,8 @@ BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "backoff_multiplier": (1, 5),
     "signature_tolerance": (60, 3_600),
 }
-PREVIOUS: Final = "-Previous"  # after the name of the signature's header: that of the former secret
-# What a request is made of, or we say ourselves.
+PREVIOUS: Final = "-Previous"  # suffix of the header with the previous secret's signature
+# Headers of HTTP itself, and those that we set.
 RESERVED_HEADERS: Final = frozenset(
     {
         *("accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length"),
@@ -103,7 +103,7 @@ class TooManyWebhooks(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedEndpoint:
-    """An endpoint, opened for its tenant.  project: its public id.  secret: only when it was just made."""
+    """A decrypted endpoint.  project: its public id.  secret: set only if it was just created."""
 
     row: WebhookEndpoint
     url: str = field(repr=False)
@@ -123,9 +123,10 @@ def create(
     signature: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> OpenedEndpoint:
-    """An endpoint of the scope's environment, and of its project where it names one.  The secret is shown this once.
+    """Create an endpoint in the scope's environment, and in its project if the scope has one.  The secret is returned
+    only here.
 
-    retry, signature: columns by name, in place of the defaults.  Raises AddressNotAllowed, UnknownEvents,
+    retry, signature: column values that override the defaults.  Raises AddressNotAllowed, UnknownEvents,
     WebhookMalformed or TooManyWebhooks.
     """
     settings = {**RETRY_DEFAULTS, **SIGNATURE_DEFAULTS, **(retry or {}), **(signature or {})}
@@ -157,7 +158,7 @@ def create(
 
 
 def list_endpoints(scope: Scope) -> list[OpenedEndpoint]:
-    """The newest first."""
+    """The endpoints within the scope, newest first."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
         rows = list(reachable(scope).order_by("-id"))
@@ -166,7 +167,7 @@ def list_endpoints(scope: Scope) -> list[OpenedEndpoint]:
 
 
 def get(scope: Scope, endpoint_id: int) -> OpenedEndpoint:
-    """Raises WebhookNotFound, for another tenant's, environment's and project's as for none."""
+    """Raises WebhookNotFound, also for endpoints of another tenant, environment or project."""
     with tenant_transaction(scope):
         return _opened(scope, find(scope, endpoint_id), open_tenant(scope.tenant))
 
@@ -183,7 +184,7 @@ def update(
     signature: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> OpenedEndpoint:
-    """None leaves a thing as it is.  Raises as ``create`` does, and WebhookNotFound."""
+    """Change an endpoint; None leaves a value unchanged.  Raises as ``create`` does, and WebhookNotFound."""
     if url is not None:
         _check_address(url)
     with tenant_transaction(scope):
@@ -205,13 +206,13 @@ def update(
 
 
 def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
-    """With its deliveries, those included that wait.  Raises WebhookNotFound."""
+    """Delete an endpoint and its deliveries, including pending ones.  Raises WebhookNotFound."""
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
         _record(scope, AuditAction.WEBHOOK_DELETE, row, now=now)
         with connection.cursor() as cursor:
-            # Not by Django, which would collect what goes along and then delete by ids alone.  Deliveries before their
-            # endpoint, and those in the order of their ids, as the sending worker locks them.
+            # Raw SQL, because Django would collect the dependent rows and delete by id only.  Deliveries are locked in
+            # id order and before their endpoint, as the sending worker locks them.
             mine = [scope.tenant_id, row.pk]
             cursor.execute(
                 "select from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s order by id for update",
@@ -222,19 +223,19 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
 
 
 def pause(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
-    """Nothing is sent until it is resumed: what waits stays, and what happens meanwhile is not noted.  Raises
+    """Stop sending until it is resumed: pending deliveries are kept; new events create none.  Raises
     WebhookNotFound."""
     return _enable(scope, endpoint_id, AuditAction.WEBHOOK_PAUSE, is_enabled=False, now=now)
 
 
 def resume(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
-    """What waits is sent.  Raises WebhookNotFound."""
+    """Send again, pending deliveries included.  Raises WebhookNotFound."""
     return _enable(scope, endpoint_id, AuditAction.WEBHOOK_RESUME, is_enabled=True, now=now)
 
 
 def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
-    """A new secret, shown this once.  The old one signs as well for a day, in a header of its own, so that receivers
-    can change over without losing one.  Raises WebhookNotFound."""
+    """Create a new secret, which is returned only here.  The old one also signs for a day, in a header of its own, so
+    that receivers can switch without rejecting a delivery.  Raises WebhookNotFound."""
     secret = new_secret()
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
@@ -248,7 +249,7 @@ def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEnd
 
 
 def reachable(scope: Scope) -> ScopedQuerySet[WebhookEndpoint]:
-    """Those of the scope's environment, and of its project where it names one.  Inside the tenant's transaction."""
+    """Endpoints of the scope's environment, and of its project if it has one.  Inside the tenant's transaction."""
     rows = WebhookEndpoint.objects.within(scope).filter(environment=scope.environment)
     return rows if scope.project_id is None else rows.filter(project_id=scope.project_id)
 
@@ -264,7 +265,7 @@ def find(scope: Scope, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryTarget:
-    """What sending needs.  former: the secret before this one, while it still signs."""
+    """URL and secrets for sending.  former: the previous secret, while it still signs."""
 
     url: str = field(repr=False)
     secret: str = field(repr=False)
@@ -283,10 +284,10 @@ def target_of(row: WebhookEndpoint, cipher: SpaceCipher, *, now: datetime) -> De
 def _enable(scope: Scope, endpoint_id: int, action: AuditAction, *, is_enabled: bool, now: datetime) -> OpenedEndpoint:
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
-        if is_enabled:  # before the endpoint is locked: the sending worker locks the outbox first
+        if is_enabled:  # before locking the endpoint: the sending worker locks the outbox first
             waiting = WebhookDelivery.objects.within(scope).filter(endpoint_id=row.pk, status__in=OPEN)
             enqueue(scope, DELIVER, list(waiting.order_by("pk").values_list("pk", flat=True)), now=now)
-        row = find(scope, endpoint_id, lock=True)  # it may be gone by now
+        row = find(scope, endpoint_id, lock=True)  # it may be deleted by now
         row.is_enabled, row.updated_at = is_enabled, now
         row.save(update_fields=["is_enabled", "updated_at"])
         _record(scope, action, row, now=now)
@@ -340,7 +341,7 @@ def _opened(
 
 
 def _projects(scope: Scope, rows: Sequence[WebhookEndpoint]) -> Mapping[int, str]:
-    """Public ids of those that the rows are of."""
+    """Public ids of the rows' projects."""
     named = {row.project_id for row in rows if row.project_id is not None}
     found = Project.objects.within(scope).filter(pk__in=named)
     return dict(found.values_list("pk", "public_id")) if named else {}

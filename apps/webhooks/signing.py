@@ -1,4 +1,4 @@
-"""What a receiver can check: that it was us, when, and that no one changed a byte.  docs/webhooks.md shows how.
+"""Signatures with which a receiver verifies sender, time and body; docs/webhooks.md explains how.
 
 signed bytes: timestamp in decimal | "." | body as sent
 """
@@ -15,17 +15,17 @@ _HASHES: Final = {Algorithm.SHA256: hashlib.sha256, Algorithm.SHA512: hashlib.sh
 
 
 def new_secret() -> str:
-    """256 bits by chance.  Its characters are the key, prefix and all."""
+    """A random secret of 256 bits.  The key is the whole string, prefix included."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def shown_prefix(secret: str) -> str:
-    """By which a person distinguishes one secret from another; 24 bits of it."""
+    """A 24-bit prefix by which a user can tell secrets apart."""
     return secret[: len(PREFIX) + 4]
 
 
 def sign(secret: str, algorithm: str, timestamp: int, body: bytes) -> str:
-    """``sha256=`` or ``sha512=``, and hex."""
+    """``sha256=`` or ``sha512=`` and the signature in hex."""
     hashed = _HASHES[Algorithm(algorithm)]
     mac = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashed)
     return f"{hashed().name}={mac.hexdigest()}"

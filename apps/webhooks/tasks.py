@@ -1,4 +1,4 @@
-"""Celery tasks: expanding events and sending, and deleting what was sent long ago."""
+"""Celery tasks: expand events and send deliveries; delete old ones."""
 
 import logging
 from functools import partial
@@ -11,7 +11,7 @@ from apps.webhooks import dispatcher
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat queues the next task
+SLICE_SECONDS = 60.0  # then the worker process is free again; beat queues the next task
 
 
 @shared_task(name="webhooks.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
@@ -22,5 +22,5 @@ def work(**_: object) -> None:
 
 @shared_task(name="webhooks.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
 def sweep(**_: object) -> None:
-    """In every tenant."""
+    """Delete old deliveries of every tenant."""
     sweep_each_tenant(partial(dispatcher.sweep, now=timezone.now()), logger)

@@ -1,4 +1,4 @@
-"""A conversation to try memsync with: who said what over eight months, and what to ask afterwards."""
+"""A demo conversation: turns of two speakers over eight months, and questions to ask afterwards."""
 
 from memsync.demo.conversation import DemoQuestion, DemoTurn, conversation, questions
 

@@ -12,7 +12,7 @@ BETWEEN_TURNS = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTurn:
-    """One thing said.  role: ``user`` or ``assistant``; session: the talk it belongs to."""
+    """One turn.  role: ``user`` or ``assistant``; session: the conversation that it belongs to."""
 
     at: datetime
     session: str

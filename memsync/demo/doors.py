@@ -1,4 +1,4 @@
-"""Two ways to the same memory: through the published client, or through the services in this process."""
+"""Two ways to reach the same memory: through the published client, or through the services in this process."""
 
 import contextlib
 import json
@@ -20,15 +20,15 @@ from apps.recall.services import recall
 
 Body = dict[str, Any]
 
-ADD_ARGUMENTS = ("text", "source", "session_id", "metadata")  # of the client's, as far as the demo says them
+ADD_ARGUMENTS = ("text", "source", "session_id", "metadata")  # arguments of the client's add() that the demo uses
 
 
 class DoorShut(Exception):
-    """The server could not be reached or refused.  Says its status and error code, and holds no content."""
+    """The server was unreachable or refused the request.  Holds its status and error code, no content."""
 
 
 class Door(Protocol):
-    """The requests that a published client makes, and their bodies.  Every one is for the same end user."""
+    """The requests of a published client, with their response bodies, all for the same end user."""
 
     def add(self, fields: Mapping[str, Any]) -> Body: ...
 
@@ -38,9 +38,9 @@ class Door(Protocol):
 
 
 class ClientDoor:
-    """The running server, through the published client, with an API key."""
+    """A running server, called through the published client with an API key."""
 
-    PATIENCE = 5  # times that a rate limit is waited for
+    PATIENCE = 5  # attempts when rate limited
 
     def __init__(self, url: str, *, key: str, end_user: str) -> None:
         self._url = url
@@ -59,7 +59,7 @@ class ClientDoor:
         return self._whole(lambda: self._client.query(query, k=k))
 
     def _whole(self, call: Callable[[], object]) -> Body:
-        """The body of the answer to the call: the client's own objects leave out decisions and explanations."""
+        """The full response body: the client's own objects leave out decisions and explanations."""
         try:
             for _ in range(self.PATIENCE):
                 try:
@@ -77,12 +77,12 @@ class ClientDoor:
 
 
 class _Wire(httpx.BaseTransport):
-    """What the client sends through.  more: fields of the next body that the client has no argument for."""
+    """HTTP transport of the client.  more: fields to add to the next body, for which the client has no argument."""
 
     def __init__(self) -> None:
         self.more: Body = {}
         self.answer: Body = {}
-        # Never through a proxy: the key is for this server's eyes.
+        # No proxy: the API key is for this server only.
         self._inner = httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -100,7 +100,7 @@ class _Wire(httpx.BaseTransport):
 
 
 class ServiceDoor:
-    """The same without a server, where only the databases run.  scope: one end user's space."""
+    """The same requests through the services, where only the databases run.  scope: one end user's space."""
 
     def __init__(self, scope: Scope, *, now: datetime) -> None:
         self._scope = scope

@@ -1,4 +1,4 @@
-"""What `memsync demo` shows to a person: drawn with rich, from a report."""
+"""Terminal output of `memsync demo`, drawn with rich from a report."""
 
 from collections.abc import Iterator, Mapping
 
@@ -69,7 +69,7 @@ def _asked(number: int, asked: DemoAnswer) -> Group:
 
 
 def _sum(factors: Mapping[str, float]) -> str:
-    """The parts of the score, the largest first; those that came to nothing are left out."""
+    """The parts of the score, largest first, without those that are 0."""
     parts = sorted(factors.items(), key=lambda part: -abs(part[1]))
     return " ".join(f"{value:+.2f} {name}" for name, value in parts if abs(value) >= 0.005)
 

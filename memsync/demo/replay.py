@@ -1,4 +1,4 @@
-"""Replay the whole conversation, look at the results, and ask the questions."""
+"""Replay the whole conversation, read the stored memories, and ask the questions."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,13 @@ from apps.ingest.candidates import STORED
 from memsync.demo.conversation import DemoQuestion, DemoTurn
 from memsync.demo.doors import Door
 
-TTL_MINUTES = 24 * 60  # unless it is to be kept, the demo leaves recall after a day by itself
+TTL_MINUTES = 24 * 60  # default lifetime of demo memories: they expire after a day
 FOUND = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoMemory:
-    """A memory that a turn made, or brought back.  validity, replaced_by: as they are when all has been said."""
+    """A memory that a turn created or restored.  validity, replaced_by: after the whole conversation."""
 
     turn: int
     decision: str
@@ -28,7 +28,7 @@ class DemoMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A turn, or a part of it, that made no memory.  memory_id: the one that says it already, if that is why."""
+    """A turn, or part of one, that created no memory.  memory_id: the existing memory, if it was a duplicate."""
 
     turn: int
     decision: str
@@ -40,7 +40,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoFound:
-    """factors sum to score; legs: rank and raw score in each search that found it."""
+    """A recalled memory.  factors sum to score; legs: rank and raw score in each search that found it."""
 
     memory_id: int
     text: str
@@ -62,7 +62,7 @@ class DemoAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoReport:
-    """The outcome of every part of every turn: ``kept`` and ``refused`` together are all of them."""
+    """The outcome of every part of every turn: each is in ``kept`` or in ``refused``."""
 
     turns: int
     kept: Sequence[DemoMemory] = field(default_factory=list)
@@ -71,7 +71,7 @@ class DemoReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each decision was made, the most frequent first."""
+        """Number of decisions by kind, most frequent first."""
         made = [one.decision for one in self.kept] + [one.decision for one in self.refused]
         return dict(Counter(made).most_common())
 

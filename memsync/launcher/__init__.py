@@ -1,1 +1,1 @@
-"""What starts memsync on this machine and keeps it running: `memsync up`, `down` and `status`."""
+"""Starts memsync on this machine and keeps it running: `memsync up`, `down` and `status`."""

@@ -1,4 +1,4 @@
-"""The processes that `memsync up` runs: started, logged as JSON lines, restarted when they die, stopped in time."""
+"""Child processes of `memsync up`: started, logged as JSON lines, restarted when they die, stopped in time."""
 
 import contextlib
 import json
@@ -15,24 +15,24 @@ from typing import IO, Any
 
 from memsync.launcher.embedded.subprocesses import spawn
 
-MARK = "MEMSYNC_CHILD_OF"  # on the command line of every child: the home it works for
+MARK = "MEMSYNC_CHILD_OF"  # marks every child's command line with its MEMSYNC_HOME
 LONGEST_WAIT = 30.0
-GONE_SECONDS = 5.0  # for what was killed to be gone
-STEADY_SECONDS = 60.0  # having run so long, a process is forgiven its earlier deaths
+GONE_SECONDS = 5.0  # how long to wait until killed processes are gone
+STEADY_SECONDS = 60.0  # uptime after which the restart delay is reset
 LOG_BYTES = 20 * 1024 * 1024
 SHOWN = {"warning", "error", "critical"}
 
 
 def python(home: Path) -> list[str]:
-    """How a child's command begins.  Python ignores the mark; `end_leftovers` looks for it.
+    """The beginning of a child's command, with a mark that Python ignores and `end_leftovers` looks for.
 
-    On the command line, because the environment of a process that keeps out of dumps cannot be read by others.
+    The mark is on the command line because other processes cannot read the environment of a hardened process.
     """
     return [sys.executable, "-X", f"{MARK}={home}"]
 
 
 class Log:
-    """A file of JSON lines, at most two generations of it.  Warnings also go to stderr."""
+    """A log file of JSON lines, with at most one older file.  Warnings also go to stderr."""
 
     def __init__(self, path: Path, component: str) -> None:
         self.path = path
@@ -40,8 +40,10 @@ class Log:
         self.last: list[str] = []
 
     def write(self, line: str, *, quote: bool) -> None:
-        """line: what a process printed.  What is not a JSON object is wrapped in one, and its text is kept only while
-        quote says so: a traceback of later may repeat what a user sent."""
+        """Log a line that a process printed; a line that is not a JSON object is wrapped in one.
+
+        quote: keep the text of such a line.  False once the process serves: a traceback may repeat user input.
+        """
         try:
             said: dict[str, Any] = json.loads(line)
             said["level"]
@@ -62,7 +64,7 @@ class Log:
 
 
 class Child:
-    """One process.  It dies with us; when it dies alone it comes back, each time a little later."""
+    """A child process that ends with the supervisor, and is restarted with growing delays if it dies by itself."""
 
     def __init__(
         self, name: str, command: list[str], environment: Mapping[str, str], log: Log, *, niceness: int = 0
@@ -73,7 +75,7 @@ class Child:
         self.environment = environment
         self.log = log
         self.restarts = 0
-        self.is_starting = True  # until the supervisor has seen it work; what it prints is then quoted in the log
+        self.is_starting = True  # until the supervisor has seen it work; its plain output is then quoted in the log
         self._process: subprocess.Popen[bytes] | None = None
         self._wait = 0.5
         self._started_at = 0.0
@@ -102,7 +104,7 @@ class Child:
         threading.Thread(target=self._pump, args=(self._process.stdout,), daemon=True).start()
 
     def tend(self) -> bool:
-        """Restart it when it is dead and its time has come.  True when it was restarted."""
+        """Restart the process if it is dead and its delay is over.  True if it was restarted."""
         now = time.monotonic()
         if self.is_alive:
             if now - self._started_at > STEADY_SECONDS:
@@ -120,14 +122,14 @@ class Child:
         return True
 
     def stop(self, patience: float) -> None:
-        """Ask it to finish, wait, then end it with everything it started."""
+        """Send SIGTERM, wait, then kill the process and all that it started."""
         if not self._process:
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
-        # Then whatever it started and left, being the leader of their session; and see them gone.
+        # Kill the whole process group, which the child leads, and wait until it is gone.
         deadline = time.monotonic() + 1.0
         with contextlib.suppress(ProcessLookupError, PermissionError):
             while True:
@@ -143,13 +145,15 @@ class Child:
             for line in stream:
                 text = line.decode(errors="replace").rstrip()
                 if text:
-                    with contextlib.suppress(OSError):  # a full disk must not stop the reading
+                    with contextlib.suppress(OSError):  # a full disk must not stop reading the pipe
                         self.log.write(text, quote=self.is_starting)
 
 
 def end_leftovers(home: Path) -> int:
-    """End what a killed supervisor of this home left behind, and see it gone: only then are its ports free.  Only for
-    the holder of the home's lock."""
+    """Kill the processes that a killed supervisor of this home left behind, and wait until their ports are free.
+
+    Call it only while holding the home's lock.
+    """
     mark = f"{MARK}={home}".encode()
     ended = []
     for command in Path("/proc").glob("[0-9]*/cmdline"):
@@ -158,7 +162,7 @@ def end_leftovers(home: Path) -> int:
                 os.kill(int(command.parent.name), signal.SIGKILL)
                 ended.append(command.parent)
         except (OSError, ValueError):
-            continue  # gone, or another user's
+            continue  # process has ended, or belongs to another user
     deadline = time.monotonic() + GONE_SECONDS
     while any(_may_hold_ports(process) for process in ended) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -166,7 +170,7 @@ def end_leftovers(home: Path) -> int:
 
 
 def _may_hold_ports(process: Path) -> bool:
-    """process: its directory in /proc.  A zombie, whose exit code was not collected, holds none."""
+    """process: its directory in /proc.  A zombie, whose exit code was not collected, holds no ports."""
     try:
         return (process / "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:

@@ -38,11 +38,11 @@ def down(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    """0 when it runs and answers, 1 when it does not."""
+    """Exit code 0 if memsync runs and answers, else 1."""
     home = instance.home()
     pid = holder(home)
     found = instance.running() if pid else {}
-    found.pop("environment", None)  # passwords
+    found.pop("environment", None)  # contains passwords
     healthy = bool(found) and smoke_test.is_healthy(found["url"])
     state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
     if options.json:
@@ -57,7 +57,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def _whole(most: int) -> Callable[[str], int]:
-    """What reads an argument that is a number from 1 to most."""
+    """An argparse type for a whole number from 1 to most."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or not 1 <= int(text) <= most:

@@ -1,6 +1,6 @@
-"""The databases of the embedded server: made, with their roles, and named by an address for each role.
+"""Creates the embedded server's databases and roles, and builds a URL for each role.
 
-Also how many connections the server must take.
+Also computes how many connections the server must accept.
 """
 
 import os
@@ -12,32 +12,32 @@ from memsync import instance
 from memsync.launcher.embedded import roles
 from memsync.launcher.embedded.postgres import EmbeddedPostgres
 
-# Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
-# pages, the process a few to the broker.  With none left, the next process waits for ever: that would be the workers.
+# Connections that a process may hold: per thread one each to the data, the keys and the operators' data, and a few per
+# process to the broker.  When none are left, the next process, which would be a worker, waits forever.
 CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
 
 
 def connections_needed(web_processes: int) -> int:
-    """How many connections the server must take: of the web processes, the workers, beat, and commands beside them."""
+    """Connections that the server must accept: web processes, workers, beat, and commands beside them."""
     workers = int(os.environ.get("WORKER_PROCESSES", "2"))
     return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * workers + CONNECTIONS["others"]
 
 
 def create_databases(server: EmbeddedPostgres, passwords: Mapping[str, str]) -> None:
-    """Make the roles and databases that are missing.  Only for the holder of the home's lock."""
+    """Create missing roles and databases.  Call it only while holding the home's lock."""
     with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
         roles.create_roles(superuser, passwords)
         for database, may_connect in roles.MAY_CONNECT.items():
             roles.create_database(superuser, database, may_connect=may_connect)
     with psycopg.connect(server.url(roles.MAIN)) as superuser:
         roles.prepare_main(superuser)
-        roles.release_queue(superuser)  # we hold the lock and ended the leftovers: no worker lives
+        roles.release_queue(superuser)  # no worker runs: we hold the lock and ended the leftovers
     with psycopg.connect(server.url(roles.KEYRING)) as superuser:
         roles.prepare_keyring(superuser)
 
 
 def database_urls(server: EmbeddedPostgres, passwords: Mapping[str, str]) -> dict[str, str]:
-    """The settings that name the embedded databases, without those that the environment gives."""
+    """The database settings of the embedded server, except those that the environment sets."""
 
     def url(role: str, database: str, scheme: str = "postgres") -> str:
         return server.url(database, user=role, password=passwords[role], scheme=scheme)

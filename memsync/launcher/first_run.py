@@ -1,4 +1,4 @@
-"""What an empty deployment gets, so that there is something to use: a tenant, its keys, and a user who can sign in."""
+"""Initial data of an empty deployment: a tenant, its keys, and users who can sign in."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ from apps.tenants.models import Role, Tenant
 from apps.tenants.selectors import find_first_tenant
 from apps.tenants.services import open_organization
 
-NAME: Final = "default"  # the published adapters' default name of a tenant
+NAME: Final = "default"  # default tenant name of the published adapters
 OPERATOR: Final = "operator@memsync.local"
 OWNER: Final = "owner@memsync.local"
 PROBE: Final = "memsync up tries itself"
@@ -32,16 +32,17 @@ def run(*, reissue: bool, probe_key: bool) -> dict[str, Any]:
 
 
 def ensure_first_run(*, now: datetime, reissue: bool = False, probe_key: bool = False) -> dict[str, Any]:
-    """Make the first tenant where there is none, and return what there is:
+    """Create the first tenant if there is none, and return its data:
 
         {"tenant", "project", "keys": {"production", "staging", "development"},
          "operator": {"email", "password", "enrolment_code"}, "owner": {"email", "password", "enrolment_code"},
          "retention"}
 
-    retention: how long memories are kept, in a sentence.  The operator sees every tenant and no memory; the owner signs
-    in for this tenant, and reads and deletes in it.  A secret made just now is a text; one made earlier is None.
-    reissue: new keys, and both people start over; the old keys stay valid for a day.  probe_key: also a new
-    "probe_key", with which the server tries itself, in place of the old one.
+    retention: how long memories are kept, as a sentence.  The operator sees every tenant but no memories; the owner
+    signs in for this tenant, and reads and deletes its memories.  A new secret is a string, an earlier one None.
+
+    reissue: create new keys, valid beside the old ones for a day, and reset both users.  probe_key: also return a new
+    "probe_key" for the smoke test, in place of the old one.
     """
     with transaction.atomic():
         lock("first run")
@@ -73,7 +74,7 @@ def _make_operator(*, now: datetime) -> Credentials:
 
 
 def _make_owner(tenant: Tenant, *, now: datetime) -> Credentials:
-    """One who is there starts over."""
+    """Create the owner; an existing one is reset."""
     person, made = get_or_create_person(OWNER, full_name="Owner", actor=SYSTEM.label, now=now)
     give_role(tenant, person.pk, Role.OWNER, actor=SYSTEM.label, now=now)
     return made or start_over(person, actor=SYSTEM.label, now=now)
@@ -105,5 +106,5 @@ def _new_probe_key(scope: Scope, *, now: datetime) -> str:
 
 
 def _active(scope: Scope, name: str, *, now: datetime) -> list[Any]:
-    """Newest first."""
+    """Active keys, newest first."""
     return [key for key in list_keys(scope) if key.name == name and state_of(key, now=now) == "active"]

@@ -1,4 +1,4 @@
-"""The secrets of a home and the file of its key: made on the first run, and only read afterwards."""
+"""The home's secrets and key file: created on the first run, and only read afterwards."""
 
 import secrets
 from pathlib import Path
@@ -10,7 +10,7 @@ from memsync.launcher.embedded.errors import UnusableDirectory
 
 
 def make_secrets(home: Path) -> dict[str, Any]:
-    """The secrets, made on the first run.  With a cluster in place a missing file is a loss, not a first run."""
+    """The home's secrets, created on the first run.  If a cluster exists without them, they were lost: an error."""
     path, kek = home / instance.SECRETS_FILE, home / instance.KEK_FILE
     own_kek = keeps_own_kek()
     missing = [file.name for file in (path, *([kek] if own_kek else [])) if not file.exists()]
@@ -29,19 +29,19 @@ def make_secrets(home: Path) -> dict[str, Any]:
     if not found:
         found = write_secrets(home, f"dep_{secrets.token_hex(8)}")
     if own_kek and not kek.exists():
-        from apps.adapters.kms.local import LocalKeyring  # only on first run: it brings the cipher along
+        from apps.adapters.kms.local import LocalKeyring  # imported on the first run only: it loads the cipher
 
         LocalKeyring.create(kek)
     return found
 
 
 def keeps_own_kek() -> bool:
-    """Whether the key-encryption key is a file of the home: no other provider is named."""
+    """Whether the key-encryption key is a file of the home, because no other provider is configured."""
     return not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
 
 
 def write_secrets(home: Path, deployment_id: str) -> dict[str, Any]:
-    """New secrets for a home that has none."""
+    """Write new secrets for a home without any."""
     made = {
         "SECRET_KEY": secrets.token_urlsafe(48),
         "DEPLOYMENT_ID": deployment_id,

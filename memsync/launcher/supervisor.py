@@ -1,7 +1,7 @@
-"""`memsync up`: the whole product with one command, from an empty directory to a memory that comes back.
+"""`memsync up`: set up and run all services with one command, starting from an empty directory.
 
-    lock the home, make its secrets, start PostgreSQL, prepare the databases, start web server, worker and beat,
-    see a memory go in and out, say where and how, then keep all of it running until told to stop.
+    lock the home, create its secrets, start PostgreSQL, prepare the databases, start web server, worker and beat,
+    store and recall a test memory, print address and keys, then keep everything running until told to stop.
 
 No Django in this process: it starts immediately, and `down` and `status` answer immediately.
 """
@@ -32,12 +32,12 @@ from memsync.launcher.secret_files import make_secrets
 from memsync.ops import smoke_test
 
 READY_SECONDS = 90.0
-PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
-NICENESS = {"worker": 5, "beat": 5}  # a user who waits comes first, at the start and under load
+PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in; also the order of stopping
+NICENESS = {"worker": 5, "beat": 5}  # requests take precedence, at the start and under load
 
 
 class Interrupted(Exception):
-    """Asked to stop while starting."""
+    """A stop was requested while starting."""
 
 
 class Supervisor:
@@ -77,7 +77,7 @@ class Supervisor:
         return 0
 
     def open_databases(self) -> dict[str, str]:
-        """Start the databases alone, for work while no request is served; and their addresses.  Ends with `close`."""
+        """Start only the databases; returns the environment that names them.  Call `close` afterwards."""
         self._open_home()
         self._start_database()
         return self.environment
@@ -100,12 +100,12 @@ class Supervisor:
         self.secrets = make_secrets(self.home)
 
     def _start_database(self) -> None:
-        """The embedded server, unless the environment names everything it is for."""
+        """Start the embedded server, unless the environment configures other databases."""
         made = {"MEMSYNC_HOME": str(self.home)}
         if not instance.given("SECRET_KEY"):
             made["SECRET_KEY"] = self.secrets["SECRET_KEY"]
         if not instance.given("RETENTION_DAYS"):
-            made["RETENTION_DAYS"] = "0"  # one's own memories are kept for good, unless one says otherwise
+            made["RETENTION_DAYS"] = "0"  # on one's own machine memories are kept forever unless configured otherwise
         if instance.given("DATABASE_URL"):
             missing = [name for name in ("KEYRING_URL", "CELERY_BROKER_URL") if not instance.given(name)]
             if missing:
@@ -116,7 +116,7 @@ class Supervisor:
             if not instance.given("DEPLOYMENT_ID"):
                 made["DEPLOYMENT_ID"] = self.secrets["DEPLOYMENT_ID"]
             if not instance.given("ALLOW_LOCAL_KEK"):
-                made["ALLOW_LOCAL_KEK"] = "1"  # the data lies beside the key's file anyway
+                made["ALLOW_LOCAL_KEK"] = "1"  # the data is stored beside the key file anyway
             if not instance.given("SIGNUP"):
                 made["SIGNUP"] = "1"
             made |= self._embedded_urls()
@@ -132,7 +132,7 @@ class Supervisor:
         return database_urls(server, passwords)
 
     def _prepare(self, arguments: list[str]) -> dict[str, Any]:
-        """Run `memsync prepare`, the one child that is the databases' owner; it answers with one JSON object."""
+        """Run `memsync prepare`, the only child that connects as the databases' owner; returns its JSON output."""
         self._check_stopping()
         self.say("Preparing the databases and the embedding model")
         if not self.secrets.get("probe_key"):
@@ -156,7 +156,7 @@ class Supervisor:
         answer: dict[str, Any] = json.loads(answers.splitlines()[-1])
         if "probe_key" in answer:
             self.secrets["probe_key"] = answer["probe_key"]
-        # The same keys cannot be made again: until they have been shown they survive a start that fails from here on.
+        # The keys cannot be shown twice: keep them until they have been printed, in case this start fails.
         if answer["operator"]["password"]:
             self.secrets["not_shown"] = {name: answer[name] for name in ("keys", "operator", "owner")}
         instance.write(self.home / instance.SECRETS_FILE, self.secrets)
@@ -207,7 +207,7 @@ class Supervisor:
         try:
             try:
                 smoke_test.add_and_query(self.url, self.secrets["probe_key"])
-            except smoke_test.SmokeTestRefused:  # revoked, or of a database that was replaced
+            except smoke_test.SmokeTestRefused:  # the key is revoked, or from a database that was replaced
                 self._prepare(["--probe-key"])
                 smoke_test.add_and_query(self.url, self.secrets["probe_key"])
         except smoke_test.ProbeFailed as error:
@@ -238,7 +238,7 @@ class Supervisor:
             (self.home / instance.INSTANCE_FILE).unlink(missing_ok=True)
             self._lock.close()
 
-    # -- what is said ---------------------------------------------------------------------------------------------
+    # -- output -------------------------------------------------------------------------------------------------------
 
     def say(self, sentence: str, *, always: bool = False) -> None:
         if always or not self.options.json or sys.stderr.isatty():
@@ -281,7 +281,7 @@ class Supervisor:
     # -- interruptions --------------------------------------------------------------------------------------------
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # Asked twice means immediately; but `uv run` passes on a Ctrl-C that the terminal has already sent us.
+        # A second request stops immediately; but `uv run` forwards a Ctrl-C that the terminal has already sent to us.
         now = time.monotonic()
         if not self.stopping.is_set():
             self._asked_at = now
@@ -301,7 +301,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _ending(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Pass a request to stop on to a process that we wait for."""
+        """Terminate the process if a stop is requested while we wait for it."""
 
         def watch() -> None:
             while process.poll() is None:

@@ -1,4 +1,4 @@
-"""What `memsync up` says to a person when it is ready."""
+"""What `memsync up` prints for a person once it is ready."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ from rich.text import Text
 
 
 def show(said: dict[str, Any], *, home: Path) -> None:
-    """No boxes and no wrapping: keys and commands are there to be copied."""
+    """Print without boxes and wrapping, so that keys and commands can be copied."""
     console = Console(soft_wrap=True, highlight=False)
     url, keys = said["url"], said["keys"]
-    # As it was started: without uv's environment there is no command of this name.
+    # Repeat how it was started: outside uv's environment there is no command of this name.
     memsync = "uv run memsync" if os.environ.get("UV") else "memsync"
-    people = url.replace("127.0.0.1", "localhost")  # browsers know no passkeys for an address of numbers
+    people = url.replace("127.0.0.1", "localhost")  # browsers allow no passkeys on IP addresses
 
     def line(label: str, value: str | None, note: str = "") -> None:
         shown = Text(value, style="bold") if value else Text("shown once, when it was made", style="dim")

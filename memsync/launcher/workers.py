@@ -1,8 +1,8 @@
-"""`python -m memsync.launcher.workers`: processes that work, some for each queue, so that none waits behind another.
+"""`python -m memsync.launcher.workers`: worker processes, some for each queue, so that no queue blocks another.
 
-They are forked from one process that has loaded everything: so it is loaded once, and most of its memory is shared.
-Each is a worker of its own with nothing between it and the broker (Celery's pool ``solo``): the processes of a pool of
-several share a pipe, and who is killed with its lock in hand makes all of them stand still for good.
+One process loads everything and forks the workers, so loading happens once and most memory is shared.  Each is a
+separate Celery worker with pool ``solo``.  In a pool of several processes they share a pipe, and if one is killed while
+holding its lock, all of them block forever.
 """
 
 import ctypes
@@ -20,15 +20,18 @@ from memsync.hardening import serve_quietly
 from memsync.time_limits import Deadlines, watch
 
 PR_SET_PDEATHSIG: Final = 1
-LOOK_SECONDS: Final = 0.1  # between two looks at who has ended, and at who is past its time
-PAUSE_SECONDS: Final = 1.0  # before one that ended by itself is started again
+LOOK_SECONDS: Final = 0.1  # between checks for processes that ended or exceeded their time limit
+PAUSE_SECONDS: Final = 1.0  # before a process that ended by itself is restarted
 
 logger = logging.getLogger(__name__)
 
 
 def queues() -> list[str]:
-    """The queue of each process.  WORKER_QUEUES: of these alone, with WORKER_PROCESSES each; otherwise of all, and only
-    the first has more than one."""
+    """The queue of each process.
+
+    With WORKER_QUEUES: WORKER_PROCESSES processes for these queues.  Otherwise WORKER_PROCESSES for the default queue,
+    and one for each of the others.
+    """
     from memsync.celery import QUEUES
 
     count = int(os.environ.get("WORKER_PROCESSES", "2"))
@@ -39,7 +42,7 @@ def queues() -> list[str]:
 
 
 def main() -> int:
-    """Until told to stop; then each finishes what it is at."""
+    """Run workers until told to stop; each then finishes its current task."""
     import django
 
     from memsync.celery import app
@@ -49,13 +52,13 @@ def main() -> int:
     app.loader.import_default_modules()
     app.finalize()
     gc.collect()
-    gc.freeze()  # or looking for garbage would write to memory that is shared
+    gc.freeze()  # garbage collection would otherwise write to shared memory
     return _keep_running(queues())
 
 
 def _keep_running(wanted: Sequence[str]) -> int:
     stopping: list[int] = []
-    running: dict[int, int] = {}  # process id to its place among those wanted
+    running: dict[int, int] = {}  # process id to index in wanted
     deadlines = Deadlines(len(wanted))
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -65,7 +68,7 @@ def _keep_running(wanted: Sequence[str]) -> int:
 
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, stop)
-    due = dict.fromkeys(range(len(wanted)), 0.0)  # place to when it is to be started
+    due = dict.fromkeys(range(len(wanted)), 0.0)  # index to the time of its next start
     while running or not stopping:
         for place in [one for one, at in due.items() if at <= time.monotonic() and not stopping]:
             del due[place]

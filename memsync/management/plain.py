@@ -1,6 +1,6 @@
-"""What the commands for people share: refusals in one line with an exit code, and tables or one line of JSON.
+"""Base of the commands for people: errors as one line with an exit code, and tables or one line of JSON.
 
-Exit codes: 0 done; 1 refused, with the reason on stderr; 2 not understood, with how to say it.
+Exit codes: 0 done; 1 refused, with the reason on stderr; 2 invalid arguments, with the usage.
 """
 
 import json
@@ -33,7 +33,7 @@ CROWDED = "Concurrent changes conflicted repeatedly. Nothing was done; try again
 
 class PlainCommand(BaseCommand):
     requires_system_checks = ()
-    # Django's own options work and are left out of the help: these commands are for people who run memsync.
+    # Django's own options work but are hidden in the help: these commands are for people who run memsync.
     suppressed_base_arguments = {  # noqa: RUF012  (declared so by Django)
         "--version",
         "--verbosity",
@@ -64,15 +64,15 @@ class PlainCommand(BaseCommand):
         sys.exit(refusal.returncode)
 
     def say(self, thing: Any) -> None:
-        """To a person: text or anything that rich draws."""
+        """Print text, or anything that rich can draw, for a person."""
         Console(file=cast("IO[str]", self.stdout)).print(thing)
 
     def say_whole(self, text: str) -> None:
-        """To a person who will copy it: never broken into lines, however narrow the terminal."""
+        """Print text that a person will copy: never wrapped, however narrow the terminal."""
         Console(file=cast("IO[str]", self.stdout)).print(text, soft_wrap=True)
 
     def bar(self, options: dict[str, Any]) -> Progress:
-        """On stderr, so that what is printed can be read by a program."""
+        """A progress bar on stderr, so that stdout stays readable by programs."""
         return Progress(
             TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
             console=Console(stderr=True), disable=options["json"], transient=True,
@@ -97,7 +97,7 @@ def duration(text: str) -> timedelta:
 
 
 def chosen_tenant(name: str | None) -> Tenant:
-    """The tenant of this name, or the only one there is.  Raises TenantNotFound, CommandError."""
+    """The tenant of this name, or the only tenant.  Raises TenantNotFound or CommandError."""
     if name:
         return get_tenant(name)
     found = list_tenants()
@@ -108,11 +108,11 @@ def chosen_tenant(name: str | None) -> Tenant:
 
 
 def operator() -> Principal:
-    """The user who runs the command, as the audit trail will name them: ``command:`` and their user id on this host."""
+    """The actor name in the audit trail: ``command:`` and the user id that runs the command on this host."""
     return Principal(kind="command", id=os.getuid())
 
 
 def url() -> str | None:
-    """Where the embedded instance answers; None while it does not run."""
+    """URL of the embedded instance; None while it does not run."""
     found = instance.running().get("url")
     return str(found) if found else None

@@ -1,1 +1,1 @@
-"""Operations on an instance: backup and restore, the doctor, the smoke test, what runs while it is stopped."""
+"""Operations on an instance: backup, restore, doctor, smoke test, and offline work on the embedded databases."""

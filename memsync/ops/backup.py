@@ -1,7 +1,8 @@
-"""Backups of the two databases, each in a file of its own beside its manifest.
+"""Backups of the two databases, each in its own file with a manifest.
 
-The keyring's backups live seven days, the data's thirty-five.  What was shredded is in older backups of the data, and
-opens again with an older backup of the keyring: so the two are kept apart, and the keyring's go soon.
+Backups of the keyring are kept for seven days, those of the data for thirty-five.  An older backup of the data still
+holds shredded rows, which an older backup of the keyring could decrypt: so the two are stored apart, and the keyring's
+are deleted early.
 """
 
 import secrets
@@ -24,11 +25,11 @@ LIFETIMES: Final[Mapping[Kind, timedelta]] = {"data": timedelta(days=35), "keyri
 
 
 def back_up(kind: Kind, folder: Path, *, now: datetime) -> Manifest:
-    """Write a backup and its manifest, mode 0600, each under its name only when complete.  Raises DumpFailed."""
+    """Write a backup and its manifest, mode 0600, each renamed into place when complete.  Raises DumpFailed."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     alias = ALIASES[kind]
     programs = dumps.find_programs(alias)
-    reached, lsn = ledger.position(), _lsn(alias)  # before the dump, which may hold more and never less
+    reached, lsn = ledger.position(), _lsn(alias)  # before the dump, which may contain more but never less
     target = folder / manifest.name_of(kind, now)
     aside = folder / f".{target.name}.{secrets.token_hex(4)}"
     try:
@@ -57,7 +58,7 @@ def back_up(kind: Kind, folder: Path, *, now: datetime) -> Manifest:
 
 
 def prune(kind: Kind, folder: Path, *, now: datetime) -> list[str]:
-    """Delete the backups of this kind that are past their time, told by their names; the names of those deleted."""
+    """Delete expired backups of this kind, by the time in their names.  Returns the names of the deleted files."""
     gone = []
     for dump in sorted(folder.glob(f"memsync-{kind}-*.dump")):
         made_at = manifest.made_at_of(dump, kind)
@@ -69,7 +70,7 @@ def prune(kind: Kind, folder: Path, *, now: datetime) -> list[str]:
 
 
 def applied(alias: str) -> list[str]:
-    """The migrations that a database has seen; none where there is nothing."""
+    """The migrations applied to a database; empty for an empty database."""
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connections[alias]).applied_migrations())
 
 

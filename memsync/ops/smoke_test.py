@@ -1,4 +1,4 @@
-"""Does it really work?  One memory goes in through HTTP and comes back, as it would for a user."""
+"""Smoke test: add one memory through HTTP and recall it, as a user would."""
 
 import json
 import time
@@ -9,15 +9,15 @@ from typing import Any
 END_USER = "memsync-probe"
 TEXT = "The lighthouse keeper drinks green tea on the western balcony every morning."
 QUESTION = "What does the keeper of the lighthouse drink?"
-CLIENT_REF = "memsync-up-probe"  # a second start finds what the first stored
+CLIENT_REF = "memsync-up-probe"  # makes adds idempotent across starts
 
 
 class ProbeFailed(Exception):
-    """What was tried, and what came back: status and error code, no content."""
+    """The smoke test failed.  Names the request, status and error code, no content."""
 
 
 class SmokeTestRefused(ProbeFailed):
-    """The probe's own key is unknown, revoked or expired."""
+    """The smoke test's API key is unknown, revoked or expired."""
 
 
 def is_healthy(url: str) -> bool:
@@ -29,7 +29,7 @@ def is_healthy(url: str) -> bool:
 
 
 def add_and_query(url: str, key: str, *, patience: float = 20.0) -> None:
-    """Raise ProbeFailed unless an added memory is found by a question.  Tries again until patience (s) ends."""
+    """Add a memory and recall it, retrying for up to patience seconds.  Raises ProbeFailed if that fails."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -69,7 +69,7 @@ def _call(method: str, url: str, key: str = "", body: dict[str, Any] | None = No
     if body is not None:
         request.data = json.dumps(body).encode()
         request.add_header("Content-Type", "application/json")
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy: it is our own
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy: it is our own server
     try:
         with opener.open(request, timeout=10) as response:
             return response.status, _object(response.read())

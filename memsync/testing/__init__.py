@@ -1,1 +1,1 @@
-"""What the test-suite needs from the project: a throw-away database server."""
+"""Support for the test suite: a throw-away database server."""

@@ -1,4 +1,4 @@
-"""The databases of a test run and the fixtures that go with them.  Registered by ``memsync.testing.plugin``."""
+"""The databases of a test run, with their fixtures.  Registered by ``memsync.testing.plugin``."""
 
 import os
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from psycopg.sql import SQL, Identifier
 
 from memsync.launcher.embedded import roles
 
-SUPERUSER_URL = "MEMSYNC_TEST_SUPERUSER_URL"  # also tells the workers of xdist that a server runs
+SUPERUSER_URL = "MEMSYNC_TEST_SUPERUSER_URL"  # also tells xdist workers that the server runs
 BROKER_URL = "MEMSYNC_TEST_BROKER_URL"
 PASSWORD = "test"  # noqa: S105
 TEMPLATES = {roles.MAIN: "memsync_template", roles.KEYRING: "memsync_keyring_template"}
-# Their rows are of migrations; all others are of tests.
+# Tables with rows from migrations; all other rows come from tests.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
-# Truncating all tables creates a thousand new files, so the few rows of a test are deleted, table after table.
-# Not where there is much to delete, or where statistics of it would lead the planner astray from now on.
+# TRUNCATE of all tables creates a thousand new files, so a test's few rows are deleted table by table.  Tables are
+# truncated if there is much to delete, or if their statistics would mislead the planner from now on.
 EMPTY = f"""
 do $do$
 declare
@@ -54,7 +54,7 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> It
     }
     with django_db_blocker.unblock():
         with _superuser() as superuser:
-            # One worker at a time: the first makes the templates, the others find them.
+            # One worker at a time: the first creates the templates, the others use them.
             superuser.execute("select pg_advisory_lock(7210)")
             _make_templates(superuser)
             for database, name in names.items():
@@ -75,13 +75,13 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> It
 
 @pytest.fixture(scope="session")
 def superuser_url() -> str:
-    """Where a test may do what no role of the product can.  The database is `postgres`."""
+    """Superuser URL of the server, database `postgres`, for what no role of the product may do."""
     return os.environ[SUPERUSER_URL]
 
 
 @pytest.fixture(scope="session")
 def pgmq_url() -> str:
-    """A real broker; tests otherwise use Celery's in-memory one."""
+    """URL of a real broker; other tests use Celery's in-memory one."""
     return os.environ[BROKER_URL]
 
 
@@ -93,7 +93,7 @@ def _superuser(database: str = "postgres") -> Iterator[roles.Psycopg]:
 
 
 def _make_templates(superuser: roles.Psycopg) -> None:
-    """Migrated once in a run, as owner, under another name until complete."""
+    """Create the template databases, migrated as owner, once per run.  Each is renamed when complete."""
     for database, template in TEMPLATES.items():
         if superuser.execute("select 1 from pg_database where datname = %s", [template]).fetchone():
             continue
@@ -136,9 +136,9 @@ def _point(alias: str, *, name: str, user: str | None = None) -> None:
 
 
 def empty(alias: str) -> None:
-    """Leave no row of a test in the database of alias."""
+    """Delete all rows of tests from the database of alias."""
     with superuser_in(alias) as superuser:
-        superuser.execute("set session_replication_role = replica")  # foreign keys and the trail's guards do not ask
+        superuser.execute("set session_replication_role = replica")  # disables foreign keys and audit triggers
         superuser.execute(EMPTY)
 
 

@@ -1,8 +1,8 @@
-"""pytest plugin: a throw-away PostgreSQL server for the run, and databases in which Django has no special rights.
+"""pytest plugin: a throw-away PostgreSQL server for the run, with the database roles of production.
 
-The server starts before Django reads its settings.  Each worker of the run copies its two databases from templates that
-the first one migrated as owner; then Django connects with the roles of production, so that row-level security and
-grants are in force in every test.
+The server starts before Django reads its settings.  Each xdist worker copies its two databases from templates that the
+first worker migrated as owner.  Django then connects with the roles of production, so that row-level security and
+grants apply in every test.
 """
 
 import gc
@@ -22,7 +22,7 @@ from memsync.testing.databases import BROKER_URL, PASSWORD, SUPERUSER_URL
 
 MOST_WORKERS = 6
 
-# Where nothing compiled may be kept, each of the run's many processes would spend seconds on compiling what it imports.
+# Allow bytecode files: without them each of the run's processes would spend seconds compiling its imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -33,26 +33,26 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         _start_server(early_config)
     elif "PYTEST_XDIST_WORKER" in os.environ:
         _move_into_a_home_of_its_own()
-    # Registered only now, after pytest-django, so that its fixture of the same name is the one overridden.
+    # Registered after pytest-django, so that this plugin overrides its fixture of the same name.
     early_config.pluginmanager.register(databases, "memsync-databases")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """The whole suite takes every core, up to a few; what is named on the command line runs in this process."""
+    """One worker per core, up to MOST_WORKERS, for the whole suite; none if tests are named on the command line."""
     names_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
     return min(os.cpu_count() or 1, MOST_WORKERS) if names_everything else 0
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What was imported and collected lives as long as the run: garbage collection need not look at it again."""
+    """Exclude imported and collected objects from garbage collection: they live as long as the run."""
     gc.collect()
     gc.freeze()
 
 
 def _move_into_a_home_of_its_own() -> None:
-    """A worker of xdist gets a copy of the key file: tests that spoil theirs must not spoil their neighbours'."""
+    """Give an xdist worker its own copy of the key file, so that tests may damage it."""
     shared = Path(os.environ["MEMSYNC_HOME"])
     home = shared / os.environ["PYTEST_XDIST_WORKER"]
     home.mkdir(mode=0o700)
@@ -65,7 +65,7 @@ def _start_server(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     server = EmbeddedPostgres(home / "postgres", fsync=False)
     server.start()
-    config.add_cleanup(server.stop)  # cleanups run last in, first out
+    config.add_cleanup(server.stop)  # cleanups run in reverse order
     with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
         superuser.execute("set scram_iterations = 1")  # each connection pays for them, and no password here is a secret
         roles.create_roles(superuser, dict.fromkeys(roles.ROLES, PASSWORD))
@@ -76,7 +76,7 @@ def _start_server(config: pytest.Config) -> None:
     def url(role: str, database: str, scheme: str = "postgres") -> str:
         return server.url(database, user=role, password=PASSWORD, scheme=scheme)
 
-    # The databases named here are made by django_db_setup, which also puts the worker's name behind theirs.
+    # django_db_setup creates these databases and appends the worker's name.
     os.environ |= {
         SUPERUSER_URL: server.url("postgres"),
         BROKER_URL: url(roles.BROKER, roles.MAIN, "pgmq"),

@@ -1,4 +1,4 @@
-"""Dates in a clause, told against the time of the turn: when it happened or will, and how precisely that is known."""
+"""Dates in a clause, resolved against the time of the turn, each with its precision."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -46,12 +46,12 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
 
 
 def without_dates(low: str) -> str:
-    """The text with everything that states a date or a clock time cut out, for comparing what is left."""
+    """The text without any dates and clock times, to compare the rest."""
     return CLOCK.sub(" ", FORMS.sub(" ", low))
 
 
 def _without_names_of_days(low: str, hits: list[_Hit]) -> list[_Hit]:
-    """In "Wednesday, the first of April" the date alone counts."""
+    """In "Wednesday, the first of April" only the date counts."""
     return [
         hit
         for hit, after in zip_longest(hits, hits[1:])

@@ -1,4 +1,4 @@
-"""Each form of a date as a moment or a range, seen from a reference time."""
+"""Resolves each form of a date to a moment or a range, relative to a reference time."""
 
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
@@ -16,7 +16,7 @@ class When(NamedTuple):
 
 
 class Calendar:
-    """Reads one form of date each, seen from `now` and in the direction of the tense."""
+    """Resolves one form of date per method, relative to `now` and in the direction of the tense."""
 
     def __init__(self, now: datetime, *, past: bool) -> None:
         self.now, self.today, self.past = now, now.date(), past
@@ -41,7 +41,7 @@ class Calendar:
         return self.span(saturday, saturday + timedelta(days=1), "week")
 
     def month(self, year: int, number: int) -> When:
-        """number may run over the year's end: 13 is the next January, 0 the last December."""
+        """A whole month; number may exceed the year: 13 is the next January, 0 the previous December."""
         first = _plus_months(date(year, 1, 1), number - 1)
         return self.span(first, _month_end(first), "month")
 
@@ -58,13 +58,13 @@ class Calendar:
             found = date(self.today.year + 1, number, day_number)
         return self.day(found)
 
-    # One reader for each form.
+    # One method per form.
 
     def iso(self, m: patterns.Match) -> When:
         return self.day(date(int(m["iso_y"]), int(m["iso_m"]), int(m["iso_d"])))
 
     def numeric(self, m: patterns.Match) -> When | None:
-        """Day before month, unless only the other order makes a date."""
+        """Day before month, unless only month before day is a valid date."""
         first, second, year = int(m["num_a"]), int(m["dot_b"] or m["slash_b"]), m["dot_y"] or m["slash_y"]
         if year is None and m["dot_b"] and not m["num"].endswith("."):
             return None  # 3.9 is a number
@@ -145,7 +145,7 @@ class Calendar:
         )
 
     def relative(self, m: patterns.Match) -> When:
-        """The calendar neighbour: "last week" is the week before this one, "next month" the one after."""
+        """The adjacent calendar unit: "last week" is the week before this one, "next month" the following month."""
         step, unit = _STEPS[m["rel_w"]], m["rel_u"]
         if m["rel_day"]:
             return self.day(self.monday + timedelta(weeks=step, days=WEEKDAYS[m["rel_day"]]))
@@ -227,7 +227,7 @@ class Calendar:
         return self.season_from(m["season_n"], 0)
 
     def season_from(self, name: str, step: int) -> When:
-        """Northern seasons of three whole months: the last one that is over, the next to come, or by the tense."""
+        """A season of the northern hemisphere, three whole months: the last, the next, or by the tense."""
         first = date(self.today.year, SEASONS[name], 1)
         last = _month_end(_plus_months(first, 2))
         years = 0
@@ -252,14 +252,14 @@ class Calendar:
         return self.day(self.today + timedelta(days=_DAYS_AWAY.get(words, -2 if words.endswith("yesterday") else 2)))
 
     def weeks_on(self, m: patterns.Match) -> When:
-        """ "A week on Monday" and "Monday week" are seven days after the Monday that comes next."""
+        """ "A week on Monday" and "Monday week" are seven days after the next Monday."""
         name = m["wk_d"] or m["wk_d2"]
         weeks = 2 if m["wk_n"] == "two" or m["wk_f"] else 1
         ahead = _DAYS_AWAY[name] if name in _DAYS_AWAY else (WEEKDAYS[name] - self.today.weekday() - 1) % 7 + 1
         return self.day(self.today + timedelta(days=ahead, weeks=weeks))
 
     def ordinal(self, m: patterns.Match) -> When:
-        """The nearest day with that number in its month, before today or after it."""
+        """The nearest day with that number in its month, before or after today."""
         number = _day_number(m["wo_d"] or m["wod_d"] or m["ord_d"])
         first = self.today.replace(day=1)
         for step in range(3):
@@ -278,7 +278,7 @@ class Calendar:
         return When(None, "approximate")
 
 
-# In the order of the alternatives in FORMS; the key is the group's name.
+# The order is that of the alternatives in FORMS; the key is the group's name.
 READERS: dict[str, Callable[[Calendar, patterns.Match], When | None]] = {
     "iso": Calendar.iso,
     "num": Calendar.numeric,
@@ -309,7 +309,7 @@ READERS: dict[str, Callable[[Calendar, patterns.Match], When | None]] = {
 _NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3, "1st": 0, "2nd": 1, "3rd": 2, "4th": 3}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
 _DAYS_AWAY = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1}
-# Of a unit, by people who mean a date; "in 999 years" is a way of speaking.
+# Largest counts per unit that are meant as a date; "in 999 years" is a figure of speech.
 _MOST_COUNTED = {"week": 520, "fortnight": 260, "month": 240, "year": 100, "decade": 10}
 _FRACTIONS = frozenset({"24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4"})
 
@@ -319,7 +319,7 @@ def _month(name: str) -> int:
 
 
 def _day_number(word: str) -> int:
-    """Of "14th" and "fourteenth"."""
+    """The number in "14th" or "fourteenth"."""
     return int(word[:-2]) if word[0].isdigit() else ORDINALS[word.replace(" ", "-")]
 
 

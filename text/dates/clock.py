@@ -44,12 +44,12 @@ def clock_time(low: str, *, with_day: bool) -> time | None:
 
 
 def _of_the_day(hour: int, low: str) -> int:
-    """ "Tonight at eight" and "at 6 in the morning": a word for the time of day shows which half is meant."""
+    """ "Tonight at eight", "at 6 in the morning": a time of day decides between am and pm."""
     if _LATE.search(low) and 5 <= hour <= 11:
         return hour + 12
     return hour if _EARLY.search(low) else _afternoon(hour)
 
 
 def _afternoon(hour: int) -> int:
-    """ "At 3" is in the afternoon, "at 9" in the morning."""
+    """The default half of the day: "at 3" is in the afternoon, "at 9" in the morning."""
     return hour + 12 if 1 <= hour <= 6 else hour

@@ -1,4 +1,4 @@
-"""The forms in which a date is written, and where a text may hold one."""
+"""Patterns of the forms in which dates are written, and a cheap test for whether a text may contain one."""
 
 from text import patterns
 from text.dates.words import HOLIDAYS, MONTHS, ORDINALS, SEASONS, WEEKDAYS
@@ -10,7 +10,7 @@ _ORDINAL = r"(?:[0-3]?\d)(?:st|nd|rd|th)"
 _ORDINAL_WORD = "(?:" + "|".join(sorted(ORDINALS, key=len, reverse=True)).replace("-", "[- ]") + r")\b"
 _YEAR = r"(?:19|20)\d\d"
 
-# The cheap question first: most clauses hold nothing that could be a date.
+# The cheap test comes first: most clauses contain nothing that could be a date.
 MAY_HOLD = patterns.compile(
     r"\d|\b(?:"
     + "|".join(MONTHS)
@@ -39,7 +39,7 @@ FORMS = patterns.compile(
     rf"|th)?)?(?:\s+of)?\s+(?P<dm_m>{MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
     rf"|(?P<wdm>(?:the\s+)?(?P<wdm_d>{_ORDINAL_WORD})(?:\s(?:to|until|till|through|and)\s(?:the\s)?{_ORDINAL_WORD})?\s+of\s+"
     rf"(?P<wdm_m>{MONTH})(?:,?\s+(?P<wdm_y>{_YEAR}))?)"
-    # "You may first" and "march second" are no days.
+    # "You may first" and "march second" are no dates.
     rf"|(?P<mwd>(?!(?:may|march)\s(?!the\b))(?P<mwd_m>{MONTH})\s+(?:the\s+)?(?P<mwd_d>{_ORDINAL_WORD})(?:,?\s+(?P<mwd_y>{_YEAR}))?)"
     rf"|(?P<md>(?P<md_m>{MONTH})\s+(?:the\s+)?(?P<md_d>[0-3]?\d)(?:st|nd|rd|th)?(?![\d:%]|\s?(?:am"
     rf"|pm)\b)(?:\s?-\s?[0-3]?\d)?(?:,?\s+(?P<md_y>{_YEAR}))?)"
@@ -76,7 +76,7 @@ FORMS = patterns.compile(
     r"|(?P<day>day\s+before\s+yesterday|day\s+after\s+tomorrow|yesterday|today|tonight|tomorrow|tmrw|tmr|the\s+weekend)"
     rf"|(?P<ord>(?:the|on\s+the)\s+(?P<ord_d>{_ORDINAL})\b(?!\s+(?:time|floor|street|century|grade|anniversary"
     rf"|birthday|place|of\s+(?!the\b)|edition|version|row|avenue)))"
-    # Without a month a word must stand as a date does: "by the tenth", and not "by the tenth lesson".
+    # Without a month an ordinal needs a context: "by the tenth", but not "by the tenth lesson".
     rf"|(?P<wod>(?:on|by|until|till|before|(?:after|from|is|was|for)(?!\s+the\s+(?:first|second|third)\b))\s+the\s+"
     rf"(?P<wod_d>{_ORDINAL_WORD})"
     r"(?=\s*(?:$|[.,;:!?)]|\b(?:and|at|in|with|to|as|so|but|because|instead|if|when|some|between|from|not|which|that|i|we"

@@ -1,4 +1,4 @@
-"""Whether a clause is about what was or will be, of a habit, or of a new date in place of an old one."""
+"""Whether a clause is about the past or the future, a habit, or a new date that replaces an old one."""
 
 from text import patterns
 from text.dates.forms import DAYNAME, MONTH
@@ -48,8 +48,8 @@ _FUTURE = (
     r"|launch(?:es|ing)?|ships?|by|until|till|before|book|call|ping|let's|lets|can|could|coming"
     r"|(?:(?<![a-z ])[a-z]{3,}ing)|(?:pushed|postponed|rescheduled|shifted"
     r"|bumped|delayed|brought forward|scheduled|booked|planned|set|expected)\s+(?:back\s+)?(?:to|for|until|on)"
-    # A meeting moves to another day, people to another place.
-    # "I've got an exam" is no past.
+    # A meeting moves to another day, a person to another place.
+    # "I've got an exam" is not past tense.
     rf"|(?:'ve|have|has|'s)\s+(?:also\s+|just\s+)?got\s+(?:an?|my|our|another|the|two|three|to)"
     r"|'ve\s+to|'s\s+(?:now\s+|also\s+)?(?:on|at|in|due|next|this|tomorrow|not)"
     rf"|moved\s+(?:back\s+|forward\s+|up\s+)?(?:to|until)(?=\s+(?:the\s+)?(?:\d|next|this|tomorrow|tonight|early"
@@ -73,7 +73,7 @@ _ABOUT_ONE = patterns.compile(
 
 
 def is_past(low: str, at: int) -> bool:
-    """Tense of the verb that stands last before the date, else of the first after it."""
+    """Tense of the last verb before the date, else of the first verb after it."""
     start = max(0, at - 120)
     if any(told.search(low, start, at) for told in (_RESCHEDULED_TO, RESCHEDULED, _TO_BE_DONE, _ARRANGED_FOR)):
         return False
@@ -89,7 +89,7 @@ def _cue(low: str, at: int) -> patterns.Match | None:
 
 
 def is_habit(low: str, match: patterns.Match) -> bool:
-    """ "Even in winter" and "we ski in winter" state what is done every year."""
+    """ "Even in winter" and "we ski in winter" state what happens every year."""
     start = match.start()
     if match["season"] is None and match["mon"] is None:
         return False

@@ -1,4 +1,4 @@
-"""What months, weekdays, numbers, seasons and holidays are called."""
+"""Names of months, weekdays, numbers, seasons and holidays."""
 
 MONTHS = {
     name: number

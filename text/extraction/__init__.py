@@ -1,4 +1,4 @@
-"""The extractor that needs no model: small tables of rules, read in a fixed order by ``reader``.
+"""The rule-based extractor: small tables of rules, applied in a fixed order. Needs no model.
 
-Nothing is imported here: the tables take half a second to compile, and commands that read no text do not wait for it.
+Nothing is imported here: compiling the tables takes half a second, which commands that read no text should not spend.
 """

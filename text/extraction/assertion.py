@@ -1,5 +1,4 @@
-"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, a quotation is someone else's, and none
-of them changes what was said."""
+"""Whether a sentence asserts anything.  Questions, hypotheses and quotations of others do not."""
 
 from typing import Final
 
@@ -32,7 +31,7 @@ _SUPPOSED: Final = patterns.compile(
     r"|\b(?:maybe|perhaps) (?:i|we)\b"
 )
 
-# What holds for the rest of a turn: "Imagine you're my landlord. I live in Ravenholm."
+# These apply to the rest of the turn: "Imagine you're my landlord. I live in Ravenholm."
 _PLAYED: Final = patterns.compile(
     r"^(?:(?:so|and|but|well|ok|okay|hey|now|please|can you|could you|let'?s|let us|i want you to)[\s,]+)*"
     r"(?:imagine|pretend|suppose|supposing|assume|role-?play\w*|picture this|say (?:i|we|you)\b|play (?:a|the|my)\b"
@@ -45,7 +44,7 @@ _IF: Final = patterns.compile(
     r"(?:(?:and|but|so|well|ok)[\s,]+)*(?:(?:even|only) )?(?:if|unless|in case|whenever|should|as long as|provided)"
     r" (?:that )?(?:i|we|he|she|they|it|my|our|his|her|their)\b"
 )
-# A model takes "Correction:" for a request to correct what follows.
+# The classifier mistakes "Correction:" for a request to correct what follows.
 _ANNOUNCEMENT: Final = patterns.compile(
     r"(?:(?:small|quick|minor) )?(?:correction|update|edit)\s*[:,]\s+(?=\S)", patterns.IGNORECASE
 )
@@ -56,31 +55,31 @@ _QUOTED: Final = patterns.compile(
 
 
 def is_supposed(low: str) -> bool:
-    """Whether a sentence only plays with a thought: "if I moved to Oslo", "maybe we'll sell".  low: in lower case."""
+    """Whether a sentence is hypothetical: "if I moved to Oslo", "maybe we'll sell".  low: in lower case."""
     return _SUPPOSED.search(low) is not None
 
 
 def asks(low: str) -> bool:
-    """Whether it asks, with or without a question mark.  low: in lower case."""
+    """Whether it is a question, with or without a question mark.  low: in lower case."""
     return low.rstrip(" )\"'").endswith("?") or _QUESTION.match(low) is not None
 
 
 def is_played(low: str) -> bool:
-    """Whether what follows in the turn is a play or a thought: "let's pretend".  low: a sentence in lower case."""
+    """Whether a sentence starts role play or a hypothesis: "let's pretend".  low: in lower case."""
     return _PLAYED.search(low) is not None
 
 
 def is_condition(low: str) -> bool:
-    """Whether a clause says under which condition the others of its sentence hold.  low: in lower case."""
+    """Whether a clause is a condition for the rest of its sentence.  low: in lower case."""
     return _IF.match(low) is not None
 
 
 def is_quoted(plain: str) -> bool:
-    """Whether a turn contains words of someone else.  plain: folded."""
+    """Whether a turn quotes someone else.  plain: folded text."""
     return _QUOTED.search(plain) is not None
 
 
 def statement_start(plain: str, start: int = 0, end: int | None = None) -> int:
-    """Where a statement begins that may be announced: "Correction: the fair is in May"."""
+    """Where the statement begins after an announcement, as in "Correction: the fair is in May"."""
     opening = _ANNOUNCEMENT.match(plain, start, end)
     return opening.end() if opening else start

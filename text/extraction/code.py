@@ -1,4 +1,4 @@
-"""Code, logs and data pasted without a word about them."""
+"""Detects code, logs and data that were pasted without comment."""
 
 from text import patterns
 
@@ -24,7 +24,7 @@ _CODE_LINE = patterns.compile(
 
 
 def is_code_only(plain: str) -> bool:
-    """Nothing is left once fenced blocks and lines that look like code or log output are taken away."""
+    """Whether nothing is left after removing fenced blocks and lines that look like code or log output."""
     left = _FENCE.sub("\n", plain) if "```" in plain else plain
     lines = [line for line in left.split("\n", 400)[:400] if line.strip()]
     if not lines:
@@ -36,11 +36,11 @@ def is_code_only(plain: str) -> bool:
 
 
 _SETTING = patterns.compile(r"\s*[\w .-]{1,40}[:=](?!//)\s*\S{1,200}\s*")
-_SHORT = 1_500  # in a shorter text, settings pasted alone are what the user uses and no example
+_SHORT = 1_500  # characters; settings pasted alone in a shorter text are the user's own, no example
 
 
 def regions(plain: str) -> list[tuple[int, int]]:
-    """Where code stands, in order: fenced blocks, and three or more lines of code in a row."""
+    """Spans of code, in order: fenced blocks, and three or more consecutive lines of code."""
     found = [match.span() for match in _FENCE.finditer(plain)] if "```" in plain else []
     fenced = iter([*found, (len(plain), len(plain))])
     block = next(fenced)

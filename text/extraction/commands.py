@@ -1,7 +1,7 @@
-"""Whether a sentence gives a lasting order to its reader.
+"""Detects standing orders to the assistant.
 
-The classifier knows orders in many more words.  What is of these forms is one whatever it says: an order that is taken
-for a fact takes effect without anybody's review.
+The classifier recognises orders in many more words.  These forms count as orders whatever it says: an order mistaken
+for a fact would take effect without review.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _ORDERS: Final = (
 _ORDER: Final = patterns.compile("|".join(f"(?:{order})" for order in _ORDERS))
 
 
-# "I work nights and never answer the phone" states a habit: behind an "and" it takes these words to make it an order.
+# "I work nights and never answer the phone" states a habit: after "and", only these words make an order.
 _TO_YOU: Final = patterns.compile(
     r"(?:please|pls|kindly|you|from now on|going forward|make sure|be sure|when|whenever|if)\b"
 )
@@ -55,14 +55,14 @@ _AND: Final = patterns.compile(r"\b(?:and|or|but|so|plus|then|while|because|alth
 
 
 def is_order(low: str) -> bool:
-    """low: a sentence or a clause in lower case."""
+    """Whether it is an order.  low: a sentence or a clause in lower case."""
     return _ORDER.search(low) is not None
 
 
 def has_order(low: str, sentence: Span, parts: Sequence[Span]) -> bool:
-    """Whether a sentence gives one, or a clause of it: "I live in Hull, please always …".
+    """Whether a sentence, or one of its clauses, is an order: "I live in Hull, please always …".
 
-    low: the text in lower case.  parts: the clauses of the sentence in it, in order.
+    low: the text in lower case.  parts: spans of the sentence's clauses in it, in order.
     """
     if is_order(low[sentence.start : sentence.end]):
         return True

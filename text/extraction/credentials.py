@@ -1,4 +1,4 @@
-"""Whether what follows a word such as "token" or "password is" is the thing itself, and not more talk about it."""
+"""Whether the words after "token" or "password is" are the secret itself, not more prose."""
 
 from text import patterns
 from text.extraction.lexicon import listed
@@ -22,7 +22,7 @@ _PROSE = listed(
 
 
 def looks_secret(value: str, *, explicit: bool, what: str) -> bool:
-    """Whether what follows a word such as "token" is the thing itself and not more talk about it."""
+    """Whether the words after a word such as "token" are the secret itself."""
     bare = value.strip(".,;:!?)\"'").lower()
     if len(bare) < 3 or bare in _PROSE or is_placeholder(value):
         return False
@@ -58,7 +58,7 @@ _GROUPS = patterns.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
 
 
 def looks_password(value: str, plain: str, end: int) -> bool:
-    """After "password is" even a plain word is taken for the password when nothing follows that makes it prose."""
+    """Whether the words after "password is" are the password: even a plain word is, unless prose follows it."""
     bare = value.strip(".,;:!?)\"'")
     if len(bare) < 3 or bare.lower() in _PROSE or is_placeholder(value):
         return False

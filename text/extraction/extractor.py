@@ -1,8 +1,7 @@
-"""Read a turn by rules: who speaks, what may never be stored, what says nothing for certain, when something is, and
-what it claims of the slots.
+"""Reads a turn by rules: speaker, forbidden content, small talk, hypotheses, dates, and claims of slots.
 
-What else is worth keeping the classifier says (``apps/ingest/keep_gate.py``); here it is kept.  No model, no database,
-no clock.
+The classifier (``apps/ingest/keep_gate.py``) decides what else is worth keeping; here it is kept.  No model, database
+or clock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +22,9 @@ from text.extraction.subjects import spoken_of, who_of
 from text.letters import kept
 from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 
-LONG_TEXT: Final = 2_000  # above this a text is a document and is kept whole
-_SURE: Final = 0.9  # of a claim
-_UNSURE: Final = 0.6  # of what only is not refused
+LONG_TEXT: Final = 2_000  # characters; a longer text is a document and is kept whole
+_SURE: Final = 0.9  # confidence of a claim
+_UNSURE: Final = 0.6  # confidence of a sentence that no rule refuses
 _HEARSAY: Final = patterns.compile(
     r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"
 )
@@ -34,14 +33,14 @@ _HEARSAY: Final = patterns.compile(
 def read_turn(
     text: str, *, role: str = "user", now: datetime, keep_whole: bool = False, min_chars: int = small_talk.MIN_CHARS
 ) -> list[Finding]:
-    """What the turn holds, a finding for each sentence, in the order of the text; at least one, and never an exception.
+    """Findings of a turn, one per sentence, in text order; at least one.  Never raises.
 
-    now: the time of the turn, with a zone; dates are resolved in it.
+    now: the time of the turn, with a time zone; dates are resolved against it.
     keep_whole: the caller asked to remember this, so one finding spans the trimmed text; policy still refuses.
     min_chars: a shorter text is low signal.
 
-    Where a budget is open (``text.budget``) and spent before all is read, the text is kept as it is, ``too_costly``;
-    policy is asked of it first all the same, whatever that costs.
+    If a budget is open (``text.budget``) and spent before the text is read, the text is kept unread, with the reason
+    ``too_costly``.  Policy is checked first in any case, outside the budget.
     """
     with kept():
         with without():
@@ -63,7 +62,7 @@ def read_turn(
 
 
 def policy_refusal(text: str) -> str:
-    """Why policy refuses the text of a user's turn as a whole, as ``read_turn`` does that keeps it whole; or empty."""
+    """Why policy refuses a user's turn as a whole, as in ``read_turn`` with keep_whole; empty if it does not."""
     with kept(), without():
         plain = fold(text)
         low = lower(plain)
@@ -75,12 +74,12 @@ def policy_refusal(text: str) -> str:
 
 
 def unkeyed_value(low: str, when: dates.When | None) -> str:
-    """What distinguishes a repetition of a statement without a key from news: its content words and its day."""
+    """A signature that tells a repeated statement without a key from news: its content words and its day."""
     day = when.at.date().isoformat() if when and when.at and when.precision in ("day", "exact") else ""
     return "|".join(filter(None, (signature(dates.without_dates(low)), day)))
 
 
-# -- what may never be stored ------------------------------------------------------------------------------------------
+# -- what must never be stored -----------------------------------------------------------------------------------------
 
 
 class _Bad(NamedTuple):
@@ -90,7 +89,7 @@ class _Bad(NamedTuple):
 
 
 def _forbidden(plain: str, low: str) -> list[_Bad]:
-    """Secrets and planted orders, wherever they stand; a secret's text said again elsewhere counts as well."""
+    """Spans of secrets and injected orders in the whole text, including repetitions of a secret."""
     found = [_Bad(*secret) for secret in credentials.find_secrets(plain)]
     order = injection.find_order(plain, low)
     if order is not None:
@@ -99,7 +98,7 @@ def _forbidden(plain: str, low: str) -> list[_Bad]:
 
 
 def _planted(text: str, role: str, plain: str, low: str, start: int) -> str:
-    """Why policy refuses a pasted line: its label is no disguise, what follows it may be one.  Empty if it does not."""
+    """Why policy refuses a line that is not the user's; else empty.  The text after its label is checked too."""
     if planted := _forbidden(plain[start:], low[start:]):
         return planted[0].reason
     poses = roles.split_label(text)[0] in roles.POSING_LABELS and role.strip().lower() in roles.USER_LABELS
@@ -153,7 +152,7 @@ def _unread(whole: Span) -> Finding:
 
 
 def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
-    """The whole text as one memory; date and claims come from the sentence that says most."""
+    """The whole text as one memory, with the date and claims of its most informative sentence."""
     head = Span(whole.start, min(whole.end, whole.start + LONG_TEXT))
     found = [one for one in _Turn(plain, low, (), now).findings(head) if one.decision == "keep"]
     if not found:
@@ -161,7 +160,7 @@ def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
     best = max(found, key=_information)
     if len(found) == 1 and (best.start, best.end) == whole:
         return replace(best, start=whole.start, end=whole.end, reason="explicit")
-    orders = any(one.type == ORDER for one in found)  # an order among facts is one: it waits for a user who may give it
+    orders = any(one.type == ORDER for one in found)  # one order makes the memory an order, which needs approval
     return replace(
         best,
         start=whole.start,
@@ -181,7 +180,7 @@ def _information(finding: Finding) -> tuple[bool, bool, float]:
 
 
 def _document(plain: str, whole: Span, bad: Sequence[_Bad]) -> list[Finding]:
-    """A long text is one memory, less the lines that policy refuses."""
+    """A long text as one memory, without the lines that policy refuses."""
     if code.is_code_only(plain[whole.start : whole.end]):
         return [_refused(whole, "discarded_low_signal", Reason.CODE_ONLY)]
     found: list[Finding] = []
@@ -217,10 +216,11 @@ def _sentence_start(plain: str, at: int) -> int:
 
 
 class _Turn:
-    """One turn while it is read.
+    """Reads one turn.
 
-    last: of whom was spoken last, for "she chairs the board".  is_of_user: whether that was the user, for "moved to
-    Hull".  is_played: whether what follows is a play, so that it claims nothing.
+    last: the person mentioned last, for "she chairs the board".  is_of_user: whether that was the user, for "moved to
+    Hull".
+    is_played: whether the rest of the turn is role play, so that it claims nothing.
     """
 
     def __init__(self, plain: str, low: str, bad: Sequence[_Bad], now: datetime) -> None:
@@ -253,7 +253,7 @@ class _Turn:
             yield self._said(sentence)
 
     def _beside(self, sentence: Span, spoilt: Sequence[_Bad]) -> Iterator[Finding]:
-        """The clause with the secret is refused; what was said before it in the same sentence stays."""
+        """Refuse the clause with the secret; keep what the sentence says before it."""
         first = min(bad.start for bad in spoilt)
         end = sentence.start
         for part in clauses(self.plain, Span(sentence.start, max(sentence.start, min(first, sentence.end)))):
@@ -306,7 +306,7 @@ class _Turn:
 
 
 def _order_alone(low: str, span: Span, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """What an order claims: nothing but how to answer, and that only where nothing else is said with it."""
+    """The claim of an order: a response trait, and only if the order says nothing else."""
     if any(claim.type != ORDER for claim in claims):
         return
     claim = next(iter(claims), None) or order_claim(low, *span)
@@ -326,7 +326,7 @@ def _part(claim: Claim) -> ClaimPart:
 
 
 def _holding(plain: str, finding: Finding) -> Finding:
-    """A claim that is all of a statement, a date aside, holds its slot and gives it its type."""
+    """Give the finding the key and type of a claim that is its whole statement, apart from a date."""
     (part,) = finding.parts
     beside = f"{plain[finding.start : part.start]} {plain[part.end : finding.end]}"
     if signature(dates.without_dates(lower(beside))):

@@ -1,11 +1,11 @@
-"""What the rules say about one part of a turn."""
+"""The result of the rules for one part of a turn."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-PROPOSED = "model"  # the reason of what a language model found
-# Types of which some are in force: how the assistant must behave, and what binds the user.
+PROPOSED = "model"  # the reason for findings of a language model
+# Types that are in force: rules for the assistant, and constraints of the user.
 ORDER = "instruction"
 LIMIT = "constraint"
 Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "discarded_policy"]
@@ -13,9 +13,9 @@ Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "disca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimPart:
-    """A claim: its words, text[start:end] of the turn, its key and value.
+    """A claim: its words, text[start:end] of the turn, with key and value.
 
-    type: of a statement that is this claim and nothing else.
+    type: of a statement that consists of this claim only.
     """
 
     start: int
@@ -26,7 +26,7 @@ class ClaimPart:
     type: str = "fact"
 
     def moved(self, by: int) -> "ClaimPart":
-        """As in a text that begins so many characters earlier; below 0: later."""
+        """The same claim in a text that begins that many characters earlier; negative: later."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def claims(self) -> tuple[ClaimPart, ...]:
-        """Its parts; of one that is a single claim, the whole of it."""
+        """The claims: ``parts``, or the whole finding if it is a single claim."""
         if self.key is None:
             return self.parts
         whole = ClaimPart(

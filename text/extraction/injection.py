@@ -1,4 +1,4 @@
-"""Orders planted in text: attempts to override rules, to pose as the system, or to write false memories."""
+"""Prompt injection: attempts to override rules, to pose as the system, or to write false memories."""
 
 from typing import NamedTuple
 
@@ -99,7 +99,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:god|jailbreak|dan|unrestricted|sudo)\s+mode"
     )),
     (Reason.INJECTION_OVERRIDE, (
-        # Programs have such a mode too: an order to the assistant says what it is for, or says nothing else.
+        # Programs have such a mode too; an order to the assistant states its purpose, or nothing else.
         r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|debug|admin|maintenance)\s+mode"
         r"(?=[^.\n]{0,80}\b(?:ignore|bypass|obey|unlock|reveal|leak|dump|refuse|approve|skip|unrestricted|(?:no|without"
         r"|disable|lift|drop)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:restrictions?|filters?|rules?|limits?|safety"
@@ -218,7 +218,7 @@ _HINT = patterns.compile(
     r"|superuser|exfiltrat|polic|approved|restrict|\bai\b|llm|chatbot|agent|chatgpt|claude|skip|approve|developer"
     r"|everything|forget"
 )
-# "Ignore my last message" takes back what was said; it gives no order to break rules.
+# "Ignore my last message" retracts a message; it does not order to break rules.
 _TAKING_BACK = patterns.compile(
     r"\b(?:ignore|disregard|forget|skip|cancel)\s+(?:that|this|it|my (?:last|previous|earlier) (?:message|question"
     r"|comment|note|mail|email|request|one)|what i (?:just )?(?:said|wrote|asked))\b"
@@ -233,7 +233,7 @@ class Order(NamedTuple):
 
 
 def find_order(plain: str, low: str) -> Order | None:
-    """The part of the turn a planted order spoils: the quotation it is in, else all from its line's start on."""
+    """The span that an injected order spoils: the quotation around it, else everything from the start of its line."""
     if not _HINT.search(low):
         return None
     for match in _ORDERS.finditer(low):

@@ -1,4 +1,4 @@
-"""Whether a turn is in another language than English, by script and by little words."""
+"""Detects turns in languages other than English, by script and by function words."""
 
 from text import patterns
 from text.extraction.lexicon import listed
@@ -9,7 +9,7 @@ ENGLISH = listed(
     " has be from as but he she they his her their will if so what how when where which who why no by or about just"
     " like now please would there all up out im u"
 )
-# Little words no English sentence has.
+# Function words that occur in no English sentence.
 OTHERS: dict[str, frozenset[str]] = {
     "es": listed(
         "el la los las un una unos unas de del que y en es soy eres estoy está están son mi mis tu su sus con por"

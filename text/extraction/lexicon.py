@@ -1,4 +1,4 @@
-"""Word lists, to be read and added to. Lower case, singular."""
+"""Word lists, in lower case and singular; add entries freely."""
 
 from collections.abc import Iterable
 
@@ -11,17 +11,17 @@ def listed(text: str) -> frozenset[str]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Comma-separated entries, which may hold blanks."""
+    """Comma-separated entries, which may contain spaces."""
     return frozenset(entry.strip() for entry in text.replace("\n", " ").split(",") if entry.strip())
 
 
 def any_of(names: Iterable[str]) -> str:
-    """A pattern of any of these, the longest first."""
+    """A pattern that matches any of these, the longest first."""
     return "(?:" + "|".join(sorted(map(patterns.escape, names), key=len, reverse=True)) + ")"
 
 
 def forms(text: str) -> dict[str, str]:
-    """Each form with the name it stands for; an entry is "name: form, form", or the name alone. Semicolons between."""
+    """Maps each form to its name. Entries, separated by semicolons: "name: form, form", or the name alone."""
     found: dict[str, str] = {}
     for entry in text.split(";"):
         name, _, said = entry.partition(":")
@@ -110,7 +110,7 @@ MEDICINE_ENDING = (
     "traline",
 )
 
-# Companies that a bare "moved to X" or "at X" takes for an employer.
+# Companies recognised as employers after a bare "moved to X" or "at X".
 COMPANIES = words(
     "siemens, bosch, vw, volkswagen, airbus, allianz, bmw, audi, daimler, mercedes, porsche, sap, telekom, deutsche"
     " bahn, lufthansa, bayer, basf, zalando, delivery hero, google, apple, amazon, aws,"
@@ -151,7 +151,7 @@ COMPANY_ENDING = (
     " college",
 )
 
-# Names of products, which name no person.
+# Names of products, which are no persons.
 PRODUCTS = words(
     "1password, abn amro, adobe xd, alacritty, aldi talk, amazon music, android phone, android studio, angular,"
     " apple music, apple notes, arch, arch linux, asana, astra, astro, at&t, audi, aurora, aws, azure, azure"

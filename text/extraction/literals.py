@@ -1,4 +1,4 @@
-"""What stands where a secret would: the thing itself, or a placeholder, an expression in code, a sample value."""
+"""Whether the text in the place of a secret is a secret, or a placeholder, code expression or sample value."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ _PLACEHOLDER = patterns.compile(
     r"|changeme_?here|\[[\w ]+\]?|!(?:vault|ref|sub|env|secret|getatt)\b)",
     patterns.IGNORECASE,
 )
-# An element of the vendor's shape that no generator of keys would write.
+# Part of a vendor's key format that no key generator produces.
 _DUMMY = patterns.compile(
     r"(?:^|[\s:_-])(?:your|insert|replace|example|placeholder|redacted|dummy|fake|sample)(?:[-_]|\Z)"
     r"|x{6,}|\*{4,}|EXAMPLE(?:KEY)?\b|\.{3}",
@@ -53,12 +53,12 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_dummy(shape: str) -> bool:
-    """A vendor's shape filled with words: "sk-your-key-here"."""
+    """A vendor's key format filled with words: "sk-your-key-here"."""
     return _DUMMY.search(shape) is not None
 
 
 def is_expression(plain: str, start: int, end: int, *, in_code: bool) -> bool:
-    """plain[start:end], after ":" or "=", is code that fetches a value, or the value's type, and not the value."""
+    """Whether plain[start:end], after ":" or "=", is code that fetches a value, or its type, not the value."""
     value = plain[start:end]
     if plain[start - 1 : start] in _QUOTES and start:
         return False
@@ -84,7 +84,7 @@ def is_expression(plain: str, start: int, end: int, *, in_code: bool) -> bool:
 
 
 def looks_real(value: str) -> bool:
-    """A literal in code that could be a credential in use: mixed, long enough, and no sample value."""
+    """Whether a literal in code can be a real credential: mixed characters, long enough, no sample value."""
     value = value.strip(",;)]}")
     if len(value) < 8 or is_sample(value):
         return False
@@ -95,7 +95,7 @@ def looks_real(value: str) -> bool:
 
 
 def looks_configured(value: str) -> bool:
-    """A bare value in a line of a configuration: the same, or a word with digits."""
+    """Whether a bare value in a configuration line can be one: the same, or a word with digits."""
     if looks_real(value):
         return True
     letters, digits = sum(c.isalpha() for c in value), sum(c.isdigit() for c in value)
@@ -103,7 +103,7 @@ def looks_configured(value: str) -> bool:
 
 
 def is_sample(value: str) -> bool:
-    """Holds a word that people write into examples, or goes round in circles."""
+    """Whether it contains a word typical of examples, or repeats itself."""
     if is_placeholder(value) or _goes_round(value):
         return True
     for said in (value.lower(), value.lower().translate(_LEET)):
@@ -117,7 +117,7 @@ def is_sample(value: str) -> bool:
 
 
 def _goes_round(value: str) -> bool:
-    """Whether one to eight characters stand four times in a row, on one line."""
+    """Whether one to eight characters are repeated four times in a row, on one line."""
     for period in range(1, _LONGEST_PERIOD + 1):
         alike = 0
         for char, later in zip(value, value[period:], strict=False):
@@ -132,6 +132,6 @@ def _is_sign(char: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """Shannon entropy of the characters, in bits."""
+    """Shannon entropy per character, in bits."""
     size = len(value)
     return -sum(n / size * math.log2(n / size) for n in Counter(value).values())

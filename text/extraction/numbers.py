@@ -1,4 +1,4 @@
-"""Numbers that must never be stored: of cards, of the state, of accounts, and codes that were sent."""
+"""Numbers that must never be stored: cards, government ids, bank accounts, and one-time codes."""
 
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def is_iban(value: str) -> bool:
-    """ISO 13616 check digits; letters are read as 10 to 35."""
+    """Whether the ISO 13616 check digits are valid; letters count as 10 to 35."""
     compact = patterns.sub(r"\s", "", value)
     for length in range(min(34, len(compact)), 14, -1):
         moved = compact[4:length] + compact[:4]

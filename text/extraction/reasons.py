@@ -1,10 +1,10 @@
-"""Why a piece of text was not simply stored: the reasons that a decision gives, each in one place."""
+"""Reasons for a decision about a piece of text, other than simply storing it."""
 
 from enum import StrEnum, auto
 
 
 class Reason(StrEnum):
-    """The value is on the wire, in statistics and in the audit of decisions; it holds no content of a user.
+    """Values appear in the API, in statistics and in the audit of decisions; they contain no user content.
 
     docs/extraction.md lists them; a test compares the two.
     """

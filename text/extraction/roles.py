@@ -1,11 +1,11 @@
-"""Whose turn it is: the role given, or the label the text opens with."""
+"""The speaker of a turn: from the given role, or from the label at the start of the text."""
 
 from typing import NamedTuple
 
 from text import patterns
 
 USER_LABELS = frozenset({"user", "human", "customer", "caller"})
-POSING_LABELS = frozenset({"system", "developer"})  # no one opens a turn of their own with these but to pose
+POSING_LABELS = frozenset({"system", "developer"})  # a turn that opens with one of these is posing
 OTHER_LABELS = frozenset({"assistant", "ai", "bot", "system", "tool", "function", "agent", "model", "developer"})
 _PREFIX = patterns.compile(
     r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+",
@@ -19,13 +19,13 @@ class Speaker(NamedTuple):
 
 
 def split_label(text: str) -> tuple[str | None, int]:
-    """The label that a text opens with, in lower case, and where the words begin behind it; None and 0 without."""
+    """The label at the start of a text, in lower case, and where the words after it begin; (None, 0) if none."""
     prefix = _PREFIX.match(text)
     return (prefix[1].lower(), prefix.end()) if prefix else (None, 0)
 
 
 def speaker(text: str, role: str) -> Speaker:
-    """A role other than the user's wins over any label; a label inside a user turn reveals a pasted line."""
+    """The speaker. A role other than "user" overrides any label; a label inside a user turn marks a pasted line."""
     label = role.strip().lower()
     if label and label not in USER_LABELS:
         return Speaker(is_user=False, start=0)

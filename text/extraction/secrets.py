@@ -1,6 +1,6 @@
-"""Find what must never be stored: credentials, card and government numbers, recovery codes.
+"""Finds what must never be stored: credentials, card and government numbers, recovery codes.
 
-Every pattern is bounded, so a megabyte of text costs linear time. The patterns hold no real secret's text.
+Every pattern is bounded, so a megabyte of text costs linear time.  The patterns contain no real secret's text.
 """
 
 from bisect import bisect_right
@@ -112,13 +112,13 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ),
 )
 _SHAPE = patterns.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
-# Tested first, cheaply: without one of these no shape can match.
+# A cheap test that runs first: without one of these no format can match.
 _SHAPE_HINT = patterns.compile(r"[A-Za-z0-9_+/=-]{16}|://[^\s@]{0,200}@|PRIVATE KEY|PuTTY-User|xox|[Bb]earer|[Bb]asic ")
 
 _KEY_BEGINS = patterns.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 _KEY_ENDS = patterns.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
-# A word that names a secret, then something that is not prose: "password is …", "pin: …", "the wifi code is …".
+# A word for a secret, then a value that is not prose: "password is …", "pin: …", "the wifi code is …".
 _NAMED = patterns.compile(
     r"\b(?P<what>pass\s?words?|pass\s?wor?ds?|pass\s?phrase|pass\s?code|passwd|pwd?|pw|p/w|credentials?|creds"
     r"|log-?in(?: there| details| data| info)?|secret(?: key)?|api[ _-]?key"
@@ -152,7 +152,7 @@ _PASSWORD_PROSE = patterns.compile(
     r"(?P<value>[^\s\"'`,;]{3,120})",
     patterns.IGNORECASE,
 )
-# A name that ends like a secret's: DB_PASSWORD=…, "smtp.token": …
+# A name that ends like that of a secret: DB_PASSWORD=…, "smtp.token": …
 _ASSIGNED = patterns.compile(
     r"(?<![\w.-])(?P<what>[a-z][\w.-]{0,60}?(?:(?:[_.-]|(?<=[a-z])(?=P))(?:pass(?:word|wd|phrase)?|pwd|pw)"
     r"|[_.-]?(?:token|secret|(?:api|access|auth|secret|encryption|private)[_-]?key)))"
@@ -172,7 +172,7 @@ _LOGIN_PAIR = patterns.compile(
     r"|(?<!/)\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?"
     r"(?:(?:is|are|with|:|=|as)\s*|[^\S\n]*)(?P<user>[\w.@+-]{2,60})[^\S\n]*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)[^\S\n]*"
     r"(?P<value>(?!//)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})"
-    # An address, then what is typed beside it: "me@host / Otter!Lake42".
+    # An email address, then the password beside it: "me@host / Otter!Lake42".
     r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}[^\S\n]*[/|:][^\S\n]+"
     r"(?P<beside>(?!https?:)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[!?*#&$%^~+=_@])[^\s,]{7,100})",
     patterns.IGNORECASE,
@@ -200,7 +200,7 @@ _HINT = patterns.compile(
     r"|tin\b|sin\b|vault|@[\w.-]{1,80}\s*[/|:]\s"
 )
 _HINT_IN_ANY_CASE = patterns.compile(_HINT.pattern, patterns.IGNORECASE)
-# A card, a code that was sent, a number of the state: none has fewer digits.
+# Every card number, one-time code and government number has at least six digits.
 _SIX_DIGITS = patterns.compile(r"(?:\D*\d){6}")
 
 
@@ -224,16 +224,16 @@ def find_secrets(plain: str) -> list[Secret]:
 
 
 def _may_name(plain: str) -> bool:
-    """Whether a word is there that a secret goes by.
+    """Whether the text contains a word that names a secret.
 
-    A search that ignores case takes four times as long as one in lower case.  Beyond ASCII they are not the same.
+    Ignoring case takes four times as long as searching lower-case text.  For non-ASCII text the results would differ.
     """
     found = _HINT.search(plain.lower()) if plain.isascii() else _HINT_IN_ANY_CASE.search(plain)
     return found is not None
 
 
 class _Text:
-    """The text, and where it contains code; that is looked up once, and only when something has to be judged."""
+    """The text and its code regions, which are computed once, when first needed."""
 
     def __init__(self, plain: str) -> None:
         self.plain = plain
@@ -246,9 +246,9 @@ class _Text:
         return place >= 0 and at < self._code[place][1]
 
     def is_given(self, start: int, end: int, *, symbol: bool) -> bool:
-        """Whether plain[start:end] can be a secret in use, wherever it stands.
+        """Whether plain[start:end] can be a real secret, in prose or in code.
 
-        symbol: it follows ":" or "=", as in code, and not "is".
+        symbol: it follows ":" or "=", as in code, not "is".
         """
         plain, value = self.plain, self.plain[start:end]
         if is_placeholder(value):
@@ -273,7 +273,7 @@ def _line_start(plain: str, at: int) -> int:
 
 
 def _is_blank_form(text: _Text, match: patterns.Match) -> bool:
-    """A vendor's shape or an address with words where the secret would be: "sk-your-key-here"."""
+    """Whether a key format or URL holds words in place of the secret: "sk-your-key-here"."""
     said = match[0]
     if "://" in said:
         user, _, word = said.partition("://")[2].rpartition("@")[0].partition(":")
@@ -290,7 +290,7 @@ _GENERIC = listed("password passwd pass pwd yourpassword mypassword your_passwor
 
 
 def _private_keys(plain: str) -> list[Secret]:
-    """From the line that begins a key to the line that ends it, or to the end of the text."""
+    """Private keys, each from its BEGIN line to its END line, or to the end of the text."""
     found: list[Secret] = []
     end = 0
     for begin in _KEY_BEGINS.finditer(plain):

@@ -1,12 +1,12 @@
-"""Turns and sentences that say nothing: the contract's filler test, greetings, thanks, talk about the talk."""
+"""Detects turns and sentences without content: filler, greetings, thanks, remarks about the conversation."""
 
 from text import patterns
 from text.extraction.lexicon import listed
 
 MIN_CHARS = 10
-_SAYS_SOMETHING = 4  # letters of a script without blanks
+_SAYS_SOMETHING = 4  # least number of letters in a script without spaces
 
-# The contract's test for two words; the same words and a few more for a whole sentence of chatter.
+# The contract's two-word test; a chatter sentence uses these words and a few more.
 SMALL_WORDS = listed(
     "hi hello hey hiya yo sup howdy greetings morning evening afternoon night good gm gn bye goodbye cya later see"
     " you yes yeah yep yup ya no nope nah ok okay k kk okey sure fine right cool great"
@@ -27,7 +27,7 @@ CHATTER = SMALL_WORDS | listed(
     " look now then anyway later tomorrow soon talk speak chat take care cu ttyl new"
 )
 _WORD = patterns.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
-# Scripts written without blanks: nothing in them is "one word".
+# Scripts written without spaces: "one word" has no meaning in them.
 _UNSPACED = patterns.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0002f"
     r"fff]"
@@ -86,12 +86,12 @@ _COMPLAINT = patterns.compile(
 
 
 def is_about_the_exchange(low: str) -> bool:
-    """ "Scratch that", "sorry, wrong window", "that's not what I asked": about the messages themselves."""
+    """Whether it is about the messages: "scratch that", "sorry, wrong window", "that's not what I asked"."""
     return any(told.match(low) is not None for told in (_TAKING_BACK, _MISDIRECTED, _COMPLAINT, _WORKED))
 
 
 def is_filler(text: str) -> bool:
-    """The contract's test: no letters, at most one word, or exactly two words that both are small ones."""
+    """The contract's filler test: no letters, at most one word, or exactly two function words."""
     found = _WORD.findall(text[:400])
     lettered = [word for word in found if any(c.isalpha() for c in word)]
     if not lettered:
@@ -102,7 +102,7 @@ def is_filler(text: str) -> bool:
 
 
 def is_chatter(low: str) -> bool:
-    """A sentence made of greetings, thanks, laughter and the like alone."""
+    """Whether a sentence consists only of greetings, thanks, laughter and the like."""
     if len(low) <= 120 and _AMUSED.fullmatch(low.strip()):
         return True
     found = _WORD.findall(low[:400])
@@ -110,5 +110,5 @@ def is_chatter(low: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Ten characters of Chinese say as much as forty of English."""
+    """Whether it is in a script without spaces: ten characters of Chinese say as much as forty of English."""
     return _UNSPACED.search(text) is not None and sum(c.isalpha() for c in text) >= _SAYS_SOMETHING

@@ -1,4 +1,4 @@
-"""Of whom a clause says something, as the first part of a key: user, user.sister, olga; and names in keys."""
+"""The subject of a clause, as the first part of a key: user, user.sister, olga.  Also names and slugs in keys."""
 
 import unicodedata
 from typing import Final
@@ -49,13 +49,13 @@ _NOT_NAMES = listed(
     " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning evening afternoon night half quick thing"
 )
 
-# What a clause may state of a person's.
+# Attributes of a person that a clause may state.
 _THINGS: Final = (
     r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
     r"|employer|(?:new )?job|job title|title|role|profession|home|time ?zone|tz|weight|salary|diet|rent|mother tongue"
     r"|(?:native|first) language)\b"
 )
-# What follows a person of whom something is stated.  "Olga's flat is damp" says nothing of Olga, "Olga's vegan" does.
+# What may follow a person as subject: "Olga's vegan" is about Olga, "Olga's flat is damp" is not.
 _IS: Final = (
     rf"'s (?:{_THINGS}|(?:an?|allergic|{any_of(DIETS)}|living|moved|relocated|based|working|married|engaged|single"
     r"|divorced|separated|widowed|turned|been|got|become|now|also|on|fluent|learning|studying|retired|joined|started"
@@ -71,7 +71,7 @@ _SAYS: Final = patterns.compile(rf"{_IS}|{_DOES}")
 _ACTS: Final = patterns.compile(r" (?:will |can |also |just |already )?[a-z]{2,15}s\b")
 _OF_A_THING: Final = patterns.compile(rf"'s? (?!{_THINGS})")
 
-# Who says something of whom, at the beginning of a clause.
+# Subjects at the beginning of a clause.
 _SELF: Final = patterns.compile(r"(?:i|im|ive|we)\b")
 _MINE: Final = patterns.compile(
     rf"(?:my|our) (?:new |current |own |personal |preferred |default )?(?={_THINGS}|[a-z]+(?: [a-z]+)? allergy\b)"
@@ -81,7 +81,7 @@ _THEIRS: Final = patterns.compile(
     rf"(?P<role>{any_of(KIN | SOCIAL | BOSS | REPORTEE | PET)})\b(?![ -]in[ -]law| tongue)"
 )
 _THEY: Final = patterns.compile(rf"(?:he|she)\b|(?:his|her) (?={_THINGS})")
-# What goes on about the one before.
+# Verbs that continue the previous subject.
 _GOES_ON: Final = patterns.compile(
     r"(?:live|living|based|moved|relocated|work|working|joined|allergic|turned|promoted|take|taking|quit|left|started"
     r"|no longer|stopped|speak|married|currently)\b"
@@ -92,7 +92,7 @@ _THEY_GO_ON: Final = patterns.compile(
 _WORD: Final = r"[^\W\d_][\w-]{1,24}"
 _NAMES: Final = (patterns.compile(rf"{_WORD} {_WORD}"), patterns.compile(_WORD))
 _APART: Final = patterns.compile(r",? ?")
-# What may stand between the one of whom something is stated and what is stated.
+# What may stand between the subject and the statement about it.
 _BETWEEN: Final = patterns.compile(
     r"(?:[\s,]*(?:'s|'m|'re|'ve|m|is|am|are|was|has|have|been|now|also|only|both|currently|still|just|actually|really"
     r"|officially|finally|happily|recently|already|permanently|mostly|always|again|too)\b)*[\s,]*"
@@ -106,10 +106,10 @@ _MOVED: Final = patterns.compile(r"\b(?:moved|relocated|emigrated)(?: \w+){0,2} 
 
 
 def who_of(plain: str, low: str, start: int, end: int, *, last: str | None, before: str | None) -> str | None:
-    """Of whom the clause says something; None where that is unclear.
+    """The subject of a clause; None if unclear.
 
-    last: who was spoken of last, for "she".  before: of whom the clause before it in the sentence says something, for
-    "and works at the mill".
+    last: the person mentioned last, for "she". before: the subject of the sentence's previous clause, for "and works at
+    the mill".
     """
     who, _ = _subject(plain, low, start, end)
     if who in (_SHE, _HE):
@@ -122,7 +122,7 @@ def who_of(plain: str, low: str, start: int, end: int, *, last: str | None, befo
 
 
 def spoken_of(plain: str, low: str, start: int, end: int, who: str | None) -> str | None:
-    """Whom "she" means in what follows: the one of whom the clause says something, unless another is named in it."""
+    """The person that "she" means afterwards: the clause's subject, unless it names someone else."""
     who = who or _who_acts(plain, low, start, end)
     if who in (None, "user"):
         return None
@@ -134,13 +134,13 @@ def spoken_of(plain: str, low: str, start: int, end: int, who: str | None) -> st
 
 
 def _who_acts(plain: str, low: str, start: int, end: int) -> str | None:
-    """A person by name who does what no slot knows: "Olga runs the bakery"."""
+    """A named person with a verb that no slot knows: "Olga runs the bakery"."""
     named = _name_at(plain, low, lead_end(low, start, end), end, _ACTS)
     return None if named is None or named[0] in COMPANIES | PRODUCTS else slug(named[0])
 
 
 def _name_at(plain: str, low: str, at: int, end: int, then: patterns.Pattern | None = None) -> patterns.Match | None:
-    """The name that stands there, of two words before of one.  then: what has to follow it."""
+    """The name at this position, two words before one.  then: pattern that must follow it."""
     for name in _NAMES:
         named = name.match(low, at, end)
         if named and is_name(plain, *named.span()) and (then is None or then.match(low, named.end(), end)):
@@ -149,12 +149,12 @@ def _name_at(plain: str, low: str, at: int, end: int, then: patterns.Pattern | N
 
 
 def said_from(plain: str, low: str, start: int, end: int) -> int:
-    """Where the words about its subject begin; where none is known, where the clause does."""
+    """Where the words after the subject begin; the start of the clause if it has no known subject."""
     return _subject(plain, low, start, end)[1]
 
 
 def is_of_subject(plain: str, low: str, start: int, end: int, at: int) -> bool:
-    """Whether the words at this place say something of the clause's subject, and of nothing else that it names."""
+    """Whether the words at this position are about the clause's subject, and not about something else it names."""
     begin = said_from(plain, low, start, end)
     return at <= begin or _BETWEEN.fullmatch(low, begin, at) is not None
 
@@ -163,7 +163,7 @@ _SHE, _HE, _BEFORE, _BEFORE_THEY = "<she>", "<he>", "<before>", "<before, not th
 
 
 def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, int]:
-    """Of whom the clause says something, as a key or one of the marks above, and where what is said begins."""
+    """The subject, as a key or as one of the marks above, and where the words about it begin."""
     at = lead_end(low, start, end)
     if own := _SELF.match(low, at, end) or _MINE.match(low, at, end):
         return "user", own.end()
@@ -180,14 +180,14 @@ def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, in
 
 
 def _somebody(who: str, low: str, said: int, at: int, end: int) -> tuple[str | None, int]:
-    """The one whose words end at ``said``, unless something of theirs is spoken of: "my sister's car"."""
+    """The person whose words end at ``said``, unless the clause is about a thing of theirs: "my sister's car"."""
     if _SAYS.match(low, said, end) is None and _OF_A_THING.match(low, said, end):
         return None, at
     return who, said
 
 
 def _apposition(plain: str, low: str, at: int, end: int) -> int:
-    """Where the name behind a role ends, as in "my sister Olga"; where the role does if there is none."""
+    """The end of the name after a role, as in "my sister Olga"; the end of the role if there is none."""
     apart = _APART.match(low, at, end)
     begin = apart.end() if apart else at
     named = _name_at(plain, low, begin, end) if begin > at else None
@@ -195,13 +195,13 @@ def _apposition(plain: str, low: str, at: int, end: int) -> int:
 
 
 def lead_end(low: str, start: int, end: int) -> int:
-    """Where the words begin once openers such as "btw" and "remember that" are passed over."""
+    """Where the clause begins after openers such as "btw" and "remember that"."""
     lead = _LEAD.match(low, start, end)
     return lead.end() if lead else start
 
 
 def slug(words: str, *, limit: int = 60) -> str:
-    """Canonical form of a name or value: plain letters, articles and plurals off, blanks as underscores."""
+    """Canonical form of a name or value: without accents, articles and plurals, blanks as underscores."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c)).lower()
     found = [w for w in patterns.findall(r"[^\W_]+(?:[.'+#@-]*[^\W_]+|[+#]+)*", plain) if w not in _DROPPED]
     return "_".join(
@@ -246,7 +246,7 @@ def singular(word: str) -> str:
 
 
 def is_name(plain: str, start: int, end: int) -> bool:
-    """Every word of the phrase is written with a capital, and it is no word that merely opens the sentence."""
+    """Whether every word is capitalised, and not only because it begins the sentence."""
     found = plain[start:end].split()
     return bool(found) and all(w[:1].isupper() for w in found) and found[0].lower().strip(".,'") not in _NOT_NAMES
 

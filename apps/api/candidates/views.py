@@ -1,4 +1,4 @@
-"""/v1/candidates: what waits for review, and deciding about it."""
+"""/v1/candidates: memories that wait for review, and decisions on them."""
 
 from typing import Any, ClassVar, Final
 

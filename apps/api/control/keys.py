@@ -1,4 +1,4 @@
-"""API keys of the tenant, for people: issued, rotated and revoked.  The text of one is shown once."""
+"""API keys of the tenant, managed by users: create, rotate and revoke.  A key's text is returned once."""
 
 from collections import Counter
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Organizations of the person who asks; who else is in the one that owns the tenant, and as what."""
+"""The caller's organizations, and the members of the one that owns the tenant."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -96,7 +96,7 @@ class MembersView(ControlView):
 class MemberView(ControlView):
     permissions: ClassVar = {"PATCH": "team:write", "DELETE": "team:write"}
     fresh: ClassVar = frozenset({"PATCH", "DELETE"})
-    destroys: ClassVar = frozenset({"PATCH", "DELETE"})  # memberships and permissions
+    destroys: ClassVar = frozenset({"PATCH", "DELETE"})  # changes memberships and permissions
 
     @operation(
         "update_team_member",

@@ -1,4 +1,4 @@
-"""Projects of the tenant.  Programs may list them; people with enough role make, rename and archive them."""
+"""Projects of the tenant.  Programs may list them; users with a sufficient role create, rename and archive them."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 

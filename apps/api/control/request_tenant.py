@@ -1,4 +1,4 @@
-"""The tenant of a request that is about the tenant itself."""
+"""The tenant of a request about the tenant itself."""
 
 from typing import TYPE_CHECKING
 

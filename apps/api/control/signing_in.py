@@ -1,4 +1,4 @@
-"""Signing in through the API, and the sessions that come of it; the client is ``memorysync.ControlPlaneClient``."""
+"""Signing in through the API, and API sessions; the client is ``memorysync.ControlPlaneClient``."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -315,7 +315,7 @@ class StepUpView(PersonView):
 
 
 def _shown_by(person_id: int, code: str, *, types: tuple[str, ...], view: OpenView | PersonView) -> str:
-    """Which factor.  Raises TooManyAttempts, SignInRefused."""
+    """The type of the factor that accepted the code.  Raises TooManyAttempts, SignInRefused."""
     now, code = view.now(), "".join(code.split())
     login_throttle.count_code(person_id, now=now)
     is_new = login_throttle.is_first_use(person_id, code, now=now)

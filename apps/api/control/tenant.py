@@ -1,4 +1,4 @@
-"""The tenant itself: its policies, what was used of its month, and its audit trail."""
+"""The tenant: its policies, its quota usage of this month, and its audit trail."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""What the routes of webhooks take and give."""
+"""Request and response fields of the webhook routes."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""/org/webhooks: who is told of what happens; the client is ``memorysync.ControlPlaneClient``.
+"""/org/webhooks: webhook endpoints and deliveries; the client is ``memorysync.ControlPlaneClient``.
 
-Nobody gives events of other environments away: an endpoint belongs to the environment of the key that made it, or to
-production where a person did.
+An endpoint receives events of one environment only: the environment of the key that created it, or production if a user
+created it.
 """
 
 from collections.abc import Mapping
@@ -268,7 +268,7 @@ class EventTypesView(WebhookView):
     @operation("get_webhook_event_types", responses=EventTypesOutput)
     def get(self, request: Request) -> Response:
         """The available event types."""
-        self.reach()  # a project that is not there is refused here as everywhere
+        self.reach()  # refuse an unknown project here too, as on every route
         categories = {name: list(types) for name, types in CATEGORIES.items()}
         return Response({"event_types": list(TYPES), "categories": categories})
 

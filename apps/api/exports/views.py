@@ -1,4 +1,4 @@
-"""/exports: files of memories, made in the background, and the links by which each is taken once."""
+"""/exports: files of memories, created in the background, and single-use download links."""
 
 import base64
 from collections.abc import Iterator
@@ -158,7 +158,7 @@ class RetryExportView(ApiView):
 
 class DownloadUrlView(ApiView):
     permissions: ClassVar = {"GET": "exports:read"}
-    fresh: ClassVar = frozenset({"GET"})  # of a person: who has shown in the last ten minutes who they are
+    fresh: ClassVar = frozenset({"GET"})  # of a user: requires a confirmation in the last ten minutes
 
     @operation("get_export_download_url", responses=LinkOutput)
     def get(self, request: Request, job_id: str) -> Response:
@@ -203,7 +203,7 @@ class ExportFileView(OpenView):
 
 
 def _pieces(view: ExportFileView, file: Download) -> Iterator[bytes]:
-    """The file; and when the last of it was taken, the request of the person that it answers is completed."""
+    """The pieces of the file; after the last one, the privacy request that the file answers is completed."""
     yield from file.pieces
     if file.privacy_request_id is not None:
         note_taken(file.scope, file.privacy_request_id, now=view.now())

@@ -1,4 +1,4 @@
-"""Records of an import, by the rules of the bodies of the API."""
+"""Records of an import, validated like the API's request bodies."""
 
 import hashlib
 from collections.abc import Mapping
@@ -73,7 +73,8 @@ class ExportedInput(Input):
 
 
 def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord:
-    """Raises an Invalid whose message names the field and quotes nothing, or TooLarge for its metadata."""
+    """Parse one record.  Raises an Invalid whose message names the field and quotes no content, or TooLarge for its
+    metadata."""
     try:
         record = parse(raw)
     except DomainError as refusal:
@@ -109,7 +110,7 @@ def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: da
             key=fields.get("extracted_key"),
             since=since,
             is_current=not is_superseded,
-            # An export reports what another memory replaced as archived.
+            # Exports write replaced memories as archived.
             is_archived=fields["retention_status"] == "archived" and not is_superseded,
             is_summary=fields["is_summary"],
             pinned=fields["pinned"],
@@ -137,9 +138,10 @@ def _edge(fields: Mapping[str, Any]) -> KeptEdge:
 
 
 def _reference(record: Mapping[str, Any]) -> str:
-    """Of a memory without a reference of its own: the same export imported again stores it once.
+    """Reference of an exported memory that has none, so that importing the same export again stores it once.
 
-    Its id and time tell it from another that says the same; they are of another instance, so the text goes in as well.
+    The hash covers id and time, which distinguish memories with the same text, and the text, because ids of different
+    servers may collide.
     """
     told = orjson.dumps([record.get(name) for name in ("id", "created_at", "text")])
     return f"exported:{hashlib.sha256(told).hexdigest()}"

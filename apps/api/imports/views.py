@@ -1,4 +1,4 @@
-"""/imports: a file of records, imported in the background; how far it is; stopping it."""
+"""/imports: a file of records, imported in the background; its progress; cancelling it."""
 
 from typing import Any, ClassVar, Final
 
@@ -70,7 +70,7 @@ class ImportsOutput(serializers.Serializer[Any]):
 class ImportsView(ApiView):
     permissions: ClassVar = {"GET": "imports:read", "POST": "imports:write"}
     meters: ClassVar = {"POST": "adds"}
-    silent_answer = None  # a whole file is not dropped without a word
+    silent_answer = None  # a whole file is never dropped silently
     parser_classes = (ImportFormParser,)
 
     @operation(

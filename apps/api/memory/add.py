@@ -1,4 +1,4 @@
-"""POST /memory/add: remember one thing, if it is worth remembering."""
+"""POST /memory/add: store one memory, if it is worth remembering."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -70,7 +70,7 @@ class AddInput(RememberInput):
 
 
 def proposal(fields: Mapping[str, Any], *, deduplicate: bool) -> Proposal:
-    """What the fields of a RememberInput propose."""
+    """The proposal that the fields of a RememberInput describe."""
     metadata: Mapping[str, Any] = fields.get("metadata", {})
     return Proposal(
         text=Plaintext(fields["text"]),
@@ -90,13 +90,14 @@ def proposal(fields: Mapping[str, Any], *, deduplicate: bool) -> Proposal:
 
 
 def _label(metadata: Mapping[str, Any], name: str) -> str | None:
-    """Metadata is the caller's own: what does not look like the label we hoped for means something else to them."""
+    """A label in the caller's metadata.  A value of another form is ignored, because the caller may mean something else
+    by it."""
     value = metadata.get(name)
     return value if isinstance(value, str) and value.strip() and len(value) <= 256 and is_label(value) else None
 
 
 def said_at(metadata: Mapping[str, Any]) -> datetime | None:
-    """When what the metadata goes with was said, if it tells."""
+    """The time that the metadata gives for its text, or None."""
     return read_moment(metadata.get("occurred_at")) or read_moment(metadata.get("event_time"))
 
 

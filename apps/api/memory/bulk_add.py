@@ -1,4 +1,4 @@
-"""POST /memory/bulk-add: remember up to fifty things, for one end user or several."""
+"""POST /memory/bulk-add: store up to fifty memories, for one end user or several."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ Result = Outcome | DomainError
 
 
 class Items(serializers.ListField):
-    """Up to fifty objects, each checked later and by itself, so that a bad one is reported and the others are kept."""
+    """Up to fifty objects.  Each is validated later on its own, so that an invalid one does not reject the others."""
 
     default_error_messages: ClassVar = {
         "required": "field required",
@@ -110,7 +110,8 @@ class BulkAddView(ApiView):
 
 
 def _checked(item: object) -> Mapping[str, Any]:
-    """An item's fields.  Raises Invalid, whose message names the field but not the item: its index stands beside it."""
+    """The fields of an item.  Raises Invalid, whose message names the field but not the item: the result has its
+    index."""
     body = RememberInput(data=item)
     try:
         body.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""POST /memory/compose: a prompt with the memories that answer it in it."""
+"""POST /memory/compose: a prompt with relevant memories inserted."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""GET /memory/decisions and POST /memory/decision/resolve: what contradicts itself, and which of it holds."""
+"""GET /memory/decisions and POST /memory/decision/resolve: contradicting memories, and which of them is current."""
 
 from typing import Any, ClassVar
 

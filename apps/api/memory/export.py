@@ -1,4 +1,4 @@
-"""GET /memory/export: everything of one end user, as a stream."""
+"""GET /memory/export: all memories of one end user, as a stream."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -58,14 +58,14 @@ class ExportView(ApiView):
         """
         scope, now = self.reader(), self.now()
         batches = export_batches(scope, now=now)
-        # The first is made here, so that what is refused is refused in the envelope, and not in the middle of a stream.
+        # The first batch is created here, so that errors get the envelope instead of breaking the stream.
         first = next(batches, None)
         ready = chain([first] if first else [], batches)
         return StreamingHttpResponse(_pieces(scope, ready, now=now), content_type="application/json")
 
 
 def _pieces(scope: Scope, batches: Iterator[ExportBatch], *, now: datetime) -> Iterator[bytes]:
-    user_id = scope.space.owner_id if scope.spaces else 0  # the wire has an integer there, also for a stranger
+    user_id = scope.space.owner_id if scope.spaces else 0  # the wire requires an integer, even for an unknown end user
     yield b'{"user_id":%d,"generated_at":%b,"memories":[' % (user_id, orjson.dumps(now))
     count = unreadable = 0
     for batch in batches:
@@ -77,7 +77,7 @@ def _pieces(scope: Scope, batches: Iterator[ExportBatch], *, now: datetime) -> I
 
 
 def _rows(scope: Scope, batch: ExportBatch, *, now: datetime) -> list[bytes]:
-    """Each edge with the later of its two memories, where an import knows them both."""
+    """Rows of a batch.  Each edge is exported with the later of its two memories, so that an import knows both."""
     edges: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for edge in reversed(edges_of(scope, [one.memory.id for one in batch.memories], now=now)):
         references = {"from_ref": batch.refer(edge.from_id), "to_ref": batch.refer(edge.to_id)}

@@ -1,4 +1,4 @@
-"""POST /memory/{id}/feedback: say whether a memory was of use."""
+"""POST /memory/{id}/feedback: rate whether a memory was useful."""
 
 from typing import Any, ClassVar
 

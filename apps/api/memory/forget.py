@@ -1,4 +1,4 @@
-"""DELETE /memory/forget: with a key only where the tenant's owner lets keys retire.  And DELETE /memory/user/purge."""
+"""DELETE /memory/forget, allowed for keys only if the tenant's owner permits it, and DELETE /memory/user/purge."""
 
 from typing import ClassVar, NoReturn
 

@@ -1,4 +1,4 @@
-"""Requests to forget: a key asks, a person decides."""
+"""Requests to forget memories: a key creates them, a user of the tenant decides."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""GET /memory/graph: an end user's memories and what relates them."""
+"""GET /memory/graph: an end user's memories and the relations between them."""
 
 from typing import Any, ClassVar
 

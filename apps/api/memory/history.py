@@ -1,4 +1,4 @@
-"""GET /memory/{id}/history: what happened to one memory."""
+"""GET /memory/{id}/history: the changes of one memory."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""GET and PATCH /memory/{id}: one memory, read or relabelled."""
+"""GET and PATCH /memory/{id}: read one memory, or change its labels."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -44,7 +44,7 @@ class EditInput(WriteInput):
 
 
 def edit_of(memory_id: int, fields: Mapping[str, Any]) -> Edit:
-    """What the fields of an EditInput ask for."""
+    """The edit that the fields of an EditInput describe."""
     return Edit(memory_id=memory_id, **{name: fields[name] for name in EDITABLE if name in fields})
 
 

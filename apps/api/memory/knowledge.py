@@ -1,4 +1,4 @@
-"""GET /memory/knowledge/stats and /memory/intelligence: what is known, counted and as a whole."""
+"""GET /memory/knowledge/stats and /memory/intelligence: counts and topics of an end user's memories."""
 
 from dataclasses import replace
 from typing import Any, ClassVar

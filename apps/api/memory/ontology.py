@@ -1,4 +1,4 @@
-"""GET and PUT /memory/ontology: the types of content and of relations, built in and the tenant's own."""
+"""GET and PUT /memory/ontology: built-in and custom types of memories and relations."""
 
 from typing import Any, ClassVar
 

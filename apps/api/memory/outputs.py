@@ -1,4 +1,4 @@
-"""What goes out: a memory, a skip, a decision, in the wire's words."""
+"""Response bodies in wire format: memories, skips and decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +16,9 @@ from text.digest import TextDigest, digest_of
 def memory_body(
     memory: OpenedMemory, *, score: float | None = None, explanation: Explanation | None = None
 ) -> dict[str, Any]:
-    """The full shape of a memory.  Metadata is the caller's own and nothing else, so that it comes back as it was.
+    """All fields of a memory.  ``metadata`` contains only the caller's own values, so that it is returned unchanged.
 
-    score, explanation: for the results of a query, and absent elsewhere.
+    score, explanation: for results of a query; omitted elsewhere.
     """
     text = memory.text.reveal()
     digest = digest_of(text, key=memory.key, tags=memory.tags)
@@ -78,9 +78,9 @@ def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
 
 
 def _platform_metadata(memory: OpenedMemory, digest: TextDigest) -> dict[str, Any]:
-    """What the platform says of a memory, beside the caller's metadata and never among them.
+    """The platform's own metadata of a memory, in a separate object beside the caller's.
 
-    No time of processing is kept, and nothing is processed by a model.
+    No processing time is stored, and no model is used.
     """
     lasts = memory.expires_at - memory.created_at if memory.expires_at else None
     return {
@@ -94,7 +94,7 @@ def _platform_metadata(memory: OpenedMemory, digest: TextDigest) -> dict[str, An
 
 
 def _reported_status(memory: OpenedMemory) -> str:
-    """This plane has no word for a fact that another replaced; it calls such a row archived."""
+    """The status on the wire, which has no value for replaced memories: they are reported as archived."""
     if memory.validity == "superseded" and memory.retention_status == "active":
         return "archived"
     return memory.retention_status
@@ -113,7 +113,7 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
 
 
 def skip_body(outcome: Outcome) -> dict[str, Any]:
-    """Nothing was stored; the reason.  ``status`` must be "skipped": the published client goes by that word alone."""
+    """Nothing was stored, with the reason.  ``status`` must be "skipped": the published client checks only that."""
     return {
         "status": "skipped",
         "reason": outcome.reason,
@@ -139,7 +139,7 @@ def decisions_body(decisions: Sequence[DecisionMade]) -> list[dict[str, Any]]:
     ]
 
 
-# --- the same for the schema; a test holds the two together ---------------------------------------------------------
+# --- the same for the schema; a test compares both ----------------------------------------------------------------
 
 
 class ExplanationOutput(serializers.Serializer[Any]):
@@ -175,7 +175,7 @@ class PlatformMetadataOutput(serializers.Serializer[Any]):
     ttl_minutes = serializers.IntegerField(allow_null=True)
 
 
-# What every memory says, whatever else a route says of it.  No docstring: it would describe every such answer.
+# Fields of every memory.  No docstring, because the schema of every response would repeat it.
 class RetainedOutput(serializers.Serializer[Any]):
     retention_expires_at = serializers.DateTimeField(
         allow_null=True,

@@ -20,8 +20,8 @@ from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
 
-MOST: Final = 50  # memories of one answer
-MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is not looked at
+MOST: Final = 50  # memories per response
+MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is ignored
 TIERS: Final = ("hot", "warm", "cold")
 SLA_TARGET_MS: Final = {"low": 100, "medium": 250, "high": 1000}
 

@@ -1,4 +1,4 @@
-"""POST /memory/refresh: embed an end user's memories again."""
+"""POST /memory/refresh: re-embed an end user's memories."""
 
 from typing import Any, ClassVar
 

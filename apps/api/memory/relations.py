@@ -1,4 +1,4 @@
-"""/memory/{id}/relations: what a memory is related to."""
+"""/memory/{id}/relations: the relations of a memory."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""POST /memory/search/routed: the best way to answer a question, and the answer."""
+"""POST /memory/search/routed: choose a strategy for a question, and answer it."""
 
 from typing import Any, ClassVar, Final
 
@@ -18,7 +18,7 @@ from apps.recall.answering import Routed, search_routed
 from apps.recall.routing import INTENTS, ROUTES
 
 WANTED: Final = tuple(dict.fromkeys((*INTENTS, *ROUTES)))
-CHOICES: Final = tuple((word, word) for word in WANTED)  # as the schema names them
+CHOICES: Final = tuple((word, word) for word in WANTED)  # as named in the schema
 
 
 class RoutedInput(Input):

@@ -1,4 +1,4 @@
-"""Which memories to forget, as bodies say it."""
+"""Request fields that select memories to forget."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -27,7 +27,7 @@ class MemoryIds(serializers.ListField):
 
 
 class SomeTags(Tags):
-    """At least one tag: all of no tags would be everything."""
+    """At least one tag: an empty list would match every memory."""
 
     default_error_messages: ClassVar = {"empty": "must hold at least one tag"}
 
@@ -84,12 +84,12 @@ class ForgetInput(ChoiceInput):
 
     def validate(self, attrs: Any) -> Any:
         if attrs["dry_run"] and "memory_ids" in attrs:
-            # Passing it over would delete what was only asked about.
+            # Ignoring dry_run would delete what the caller only wanted to preview.
             alone = ErrorDetail("goes together with filters only", "selector")
             raise serializers.ValidationError({"dry_run": [alone]})
         return super().validate(attrs)
 
 
 def choice_of(fields: Mapping[str, Any]) -> MemorySelection:
-    """What the fields of a ChoiceInput choose."""
+    """The selection that the fields of a ChoiceInput describe."""
     return MemorySelection(memory_ids=tuple(dict.fromkeys(fields.get("memory_ids", ()))), **fields.get("filters", {}))

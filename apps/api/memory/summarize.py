@@ -1,4 +1,4 @@
-"""POST /memory/summarize and GET /memory/clusters: memories summed up, and what belongs together."""
+"""POST /memory/summarize and GET /memory/clusters: summaries of memories, and clusters of related memories."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""POST /memory/synthesize: an answer across several memories, with a quote for all it says."""
+"""POST /memory/synthesize: an answer from several memories, with a quote for every statement."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""POST /memory/upload: remember what a file says."""
+"""POST /memory/upload: store the content of a file as memories."""
 
 from typing import ClassVar
 

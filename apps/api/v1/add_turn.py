@@ -1,4 +1,4 @@
-"""POST /v1/memory/add_turn: what one turn of a conversation tells about the user."""
+"""POST /v1/memory/add_turn: extract memories about the user from one turn of a conversation."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -22,7 +22,7 @@ ROLES: Final = ("user", *sorted(USER_LABELS - {"user"}), *sorted(OTHER_LABELS))
 
 
 class TurnRole(Choice):
-    """Who spoke, in any case."""
+    """The speaker's role, in any case."""
 
     def to_internal_value(self, data: Any) -> str:
         return super().to_internal_value(data.strip().lower() if isinstance(data, str) else data)

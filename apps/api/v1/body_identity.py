@@ -1,4 +1,4 @@
-"""Whose data on this plane: a tenant and a user named in the body or the path, instead of in a header."""
+"""Identity of the end user on this plane: tenant and user in the body or the path, instead of a header."""
 
 from apps.api.fields import Label
 from apps.api.input_serializers import Input

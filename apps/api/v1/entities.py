@@ -1,4 +1,4 @@
-"""/v1/entities: who and what the memories of an end user are about, and how these stand to each other."""
+"""/v1/entities: people and things that an end user's memories mention, and their relations."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final

@@ -1,4 +1,4 @@
-"""/v1/facts: facts stated as such, what held at a time, and what contradicts itself."""
+"""/v1/facts: state a fact, list facts valid at a time, and list contradictions."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

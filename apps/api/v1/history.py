@@ -1,4 +1,4 @@
-"""POST /v1/history/…: conversations, kept turn by turn and never recalled."""
+"""POST /v1/history/…: conversations, stored turn by turn and never recalled."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final

@@ -1,4 +1,4 @@
-"""Fields of what is kept for its caller: history and state."""
+"""Fields of history and state, which are stored for the caller as they are."""
 
 from typing import Any, Final
 
@@ -9,18 +9,19 @@ from apps.api.collection_fields import Labels
 from apps.api.fields import MAX_TEXT, Text, read_moment
 
 PREFIX: Final = "h_"
-LONGEST_NAME: Final = 1_024  # characters of a session, a key or a segment of a namespace
+LONGEST_NAME: Final = 1_024  # characters of a session, a key or a namespace segment
 
 
 class Name(Text):
-    """A string by which something is found again.  Sealed, so that it may hold anything but only blanks."""
+    """A string that identifies a session or item.  It is stored encrypted, so it may contain anything but not be
+    blank."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=LONGEST_NAME, **options)
 
 
 class Entries(serializers.ListField):
-    """A list of so many entries, each checked by itself."""
+    """A list of limited length; each entry is validated on its own."""
 
     default_error_messages = {  # noqa: RUF012  (as the base class has it)
         "required": "field required",
@@ -33,14 +34,14 @@ class Entries(serializers.ListField):
 
 
 class Names(Entries):
-    """A list of names, each as it is and as often."""
+    """A list of names, unchanged and with duplicates."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(child=Name(), **options)
 
 
 class WrittenMoment(Text):
-    """A time in ISO 8601, kept as it is written."""
+    """A time in ISO 8601, stored as written."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=64, **options)
@@ -68,14 +69,14 @@ class AnyText(Text):
 
 @extend_schema_field({})
 class AnyJson(serializers.JSONField):
-    """Any JSON, kept as it is."""
+    """Any JSON, stored unchanged."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
 
 
 class JsonObject(serializers.DictField):
-    """A JSON object, kept as it is."""
+    """A JSON object, stored unchanged."""
 
     default_error_messages = Labels.default_error_messages
 

@@ -89,9 +89,10 @@ class ListView(NamedView):
 
 
 def _named_in_path(request: Request, tenant_id: str, user_id: str) -> dict[str, str]:
-    """Tenant and user, as the path was sent: it is decoded before it is routed, and then its slashes look alike.
+    """Tenant and user as the path was sent.  The router decodes the path, after which encoded and literal slashes look
+    alike.
 
-    Where the server does not hand over what was sent, the first slash of the decoded path parts them.
+    If the server does not provide the raw path, the first slash of the decoded path separates them.
     """
     sent = request.META.get("RAW_URI") or request.META.get("REQUEST_URI") or ""
     _, begins, rest = sent.partition("?")[0].partition(BEFORE)

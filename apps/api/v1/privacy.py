@@ -1,4 +1,4 @@
-"""Privacy requests of end users: a key opens and follows them, a person of the tenant carries them out."""
+"""Privacy requests of end users: a key opens and follows them, a user of the tenant carries them out."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""GET /v1/quota: what the tenant has used of its month."""
+"""GET /v1/quota: the tenant's quota usage of this month."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""POST /v1/memory/recall and /v1/memory/query: memories for a prompt, as a block of text or one by one."""
+"""POST /v1/memory/recall and /v1/memory/query: memories for a prompt, as a block of text or as a list."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -20,7 +20,7 @@ from apps.projects.scope import Scope
 from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall
 
-# What the wire calls some types.
+# Other names of some types on the wire.
 ALIASES: Final[Mapping[str, str]] = {
     "relationship": "relation",
     "policy": "constraint",
@@ -168,7 +168,7 @@ class PromptQueryView(PromptView):
 
 
 def context_block(hits: Sequence[Hit]) -> str:
-    """A heading for each type, that of the best memory first, and a line for each memory; no ids, no scores."""
+    """A heading per type, in order of each type's best memory, and a line per memory; no ids, no scores."""
     groups: dict[str, list[str]] = {}
     for hit in hits:
         heading = HEADINGS.get(hit.memory.type, hit.memory.type.capitalize())

@@ -1,4 +1,4 @@
-"""GET /v1/receipts: what of the tenant was erased, signed; GET /v1/receipt-keys: what that is checked with."""
+"""GET /v1/receipts: signed receipts of the tenant's erasures; GET /v1/receipt-keys: the keys that verify them."""
 
 from typing import Any, ClassVar, Final
 
@@ -118,5 +118,5 @@ class ReceiptKeysView(ApiView):
     @operation("list_receipt_keys", responses=KeysOutput)
     def get(self, request: Request) -> Response:
         """The public keys of this deployment's receipts: store them where you verify receipts."""
-        self.scope()  # a project that is not there is refused here as everywhere
+        self.scope()  # refuse an unknown project here too, as on every route
         return Response(public_keys().to_json())

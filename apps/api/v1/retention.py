@@ -1,4 +1,4 @@
-"""/v1/retention: what is kept for how long and by whose word, changed, and what goes next."""
+"""/v1/retention: read and change retention policies, and preview what they will remove."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -20,7 +20,7 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound
 from apps.retention.previewing import Leaving, preview, preview_change
 
-LOOSEN: Final = "retention:loosen"  # what people's roles grant, and no key carries
+LOOSEN: Final = "retention:loosen"  # granted by users' roles; no key has it
 
 
 class PolicyBeyondKey(Forbidden):
@@ -109,7 +109,7 @@ class PreviewOutput(serializers.Serializer[Any]):
 
 class RetentionView(ApiView):
     permissions: ClassVar = {"GET": "retention:read", "PUT": "retention:write"}
-    fresh: ClassVar = frozenset({"PUT"})  # of a person: what is past its time is deleted
+    fresh: ClassVar = frozenset({"PUT"})  # of a user: expired memories are deleted
     destroys: ClassVar = frozenset({"PUT"})
 
     @operation("get_retention", responses=RetentionOutput)
@@ -167,14 +167,14 @@ class RetentionPreviewView(ApiView):
         key and, if it is pinned, in its project."""
         now = self.now()
         until = now + timedelta(days=self.read_parameters(PreviewInput)["days"])
-        self.scope()  # a project that is named must be there, although the answer is of all that the key reaches
+        self.scope()  # an unknown project is refused, although the response covers all that the key reaches
         scope = _key(request)
         found = preview(scope, until=until, environment=scope.environment, project_id=scope.project_id, now=now)
         return Response({"leaving": [_leaving(one) for one in found]})
 
 
 def _key(request: Request) -> Scope:
-    """What the key itself reaches, whatever the request names."""
+    """The key's own reach, whatever project the request names."""
     scope = request.user
     assert isinstance(scope, Scope)  # noqa: S101  (every route that is not open has a key)
     return scope

@@ -1,4 +1,4 @@
-"""POST /v1/state/…: objects that a framework puts by, found again by namespace and key, and never recalled."""
+"""POST /v1/state/…: items that a framework stores, read by namespace and key, and never recalled."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
@@ -23,7 +23,7 @@ from apps.history.state_writes import NewState
 from apps.ingest.conversation_sync import delete_state, put_state
 
 DEEPEST: Final = 20  # segments of a namespace
-API: Final = "api"  # whose state it is when nobody says
+API: Final = "api"  # default source of an item
 MOST_LISTED: Final = 5_000
 MOST_FOUND: Final = 100
 WHOSE: Final = {"tenant_id": "acme", "user_id": "alice"}

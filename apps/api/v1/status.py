@@ -1,4 +1,4 @@
-"""GET /v1/memory/status/{id}: how far the processing of one memory has come."""
+"""GET /v1/memory/status/{id}: the processing status of one memory."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""GET /v1/types: what each type of memory means to this tenant."""
+"""GET /v1/types: the types of memories that this tenant has."""
 
 from typing import Any, ClassVar
 

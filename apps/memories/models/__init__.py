@@ -1,4 +1,4 @@
-"""The one record, its vector, its blinded words and its history."""
+"""Models of memories: the memory, its vector, blinded words, history, types and protection."""
 
 from apps.memories.models.history import MemoryClaim, MemoryFeedback, MemoryPeriod, MemoryTransition
 from apps.memories.models.memory import (

@@ -1,4 +1,4 @@
-"""What happened to memories: transitions, periods, claims and feedback."""
+"""Models of the history of memories: transitions, periods, claims and feedback."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -14,9 +14,9 @@ DIFF, CONTENT, COMMENT = "transition.diff", "claim.content", "feedback.comment"
 
 
 class MemoryTransition(ScopedModel):
-    """What happened to a memory, append only: ids, states and times; old and new values sealed, where there are any.
+    """A history entry of a memory, append only: ids, states and times; old and new values, if any, are encrypted.
 
-    key_version: of the seal; None where there is none.
+    key_version: of the ciphertext; None without one.
     """
 
     memory_id = models.BigIntegerField()
@@ -46,10 +46,11 @@ class MemoryTransition(ScopedModel):
 
 
 class MemoryPeriod(ScopedModel):
-    """When a memory held, as far as its row does not say so: an earlier stretch of one that was revived, and what was
-    believed of a stretch before that was corrected (``apps.memories.validity``).  Times only.
+    """A validity interval that the memory's row does not store.  Times only.
 
-    It held in [valid_from, valid_to), as was known in [known_from, known_to); None is without end.
+    It is an earlier interval of a memory that was revived, or a former belief about an interval that was corrected
+    later (``apps.memories.validity``).  The memory held in [valid_from, valid_to), as known in [known_from, known_to);
+    None means no end.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -69,13 +70,14 @@ class MemoryPeriod(ScopedModel):
 
 
 class MemoryClaim(ScopedModel):
-    """What a memory claims: of whom or what, which property, which value.  Sealed; keyed beside it, to be asked for.
+    """A claim of a memory: subject, property and value.  Encrypted, with keyed hashes to look it up by.
 
-    subject_mac, predicate_mac: of their canonical forms; None in a sealed space, which is opened to be asked.
+    subject_mac, predicate_mac: of their canonical forms; None in a sealed space, whose claims are decrypted to be
+    searched.
 
-    A memory that makes one claim and says nothing else holds the slot of it, and holds for as long as it does: then
-    what follows is empty.  Of one that says more, each claim has a slot and an end of its own, and the memory has none.
-    valid_from, valid_to, known_from, superseded_by_id: as those of a memory.
+    If a memory states one claim and nothing else, the memory has the slot and the validity, and the fields below are
+    empty.  If it states more, each claim has a slot and an end of its own, and the memory has no slot.  valid_from,
+    valid_to, known_from, superseded_by_id: as in a memory.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -107,7 +109,7 @@ class MemoryClaim(ScopedModel):
 
 
 class MemoryFeedback(ScopedModel):
-    """One signal about one memory.  key_version: of the comment's seal; None where there is no comment."""
+    """One signal on one memory.  key_version: of the encrypted comment; None without a comment."""
 
     memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     space_id = models.BigIntegerField()

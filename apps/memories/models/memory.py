@@ -1,4 +1,4 @@
-"""The one record: what is remembered, of whom, and whether it holds; and what a summary was made from."""
+"""The memory model: what is remembered, about whom, and whether it holds; and the sources of summaries."""
 
 from datetime import datetime
 from typing import Self
@@ -20,7 +20,7 @@ CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handle
 
 
 class Validity(models.TextChoices):
-    """Is it the current truth?"""
+    """Whether a memory is currently true."""
 
     CURRENT = "current"
     SUPERSEDED = "superseded"
@@ -28,7 +28,7 @@ class Validity(models.TextChoices):
 
 
 class Retention(models.TextChoices):
-    """Does it exist, and for whom?  Anything but active is out of every recall path."""
+    """Whether a memory exists, and for whom.  Recall returns only active memories."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
@@ -53,10 +53,10 @@ class Precision(models.TextChoices):
 
 
 class MemoryQuerySet(ScopedQuerySet["Memory"]):
-    """Which memories?  Chainable questions."""
+    """Chainable filters of memories."""
 
     def within(self, scope: InTenant) -> Self:
-        """Rows of the scope's tenant, environment and spaces, of its project or of none."""
+        """Rows of the scope's tenant, environment and spaces, and of its project or of no project."""
         rows = super().within(scope)
         if isinstance(scope, Scope):
             rows = rows.filter(environment=scope.environment, space_id__in=[space.id for space in scope.spaces])
@@ -65,7 +65,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         return rows
 
     def existing(self, now: datetime) -> Self:
-        """Readable by id: active or archived, not past its time, and no summary that a source has left."""
+        """Readable by id: active or archived, not expired, and not a summary that has lost a source."""
         return (
             self.filter(retention_status__in=("active", "archived"))
             .filter(Q(expires_at=None) | Q(expires_at__gt=now))
@@ -73,12 +73,12 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         )
 
     def live(self, now: datetime) -> Self:
-        """What recall may return."""
+        """Memories that recall may return."""
         current = self.existing(now).filter(retention_status="active").exclude(validity="superseded")
         return current.filter(Q(valid_to=None) | Q(valid_to__gt=now))
 
     def to_open(self) -> Self:
-        """With the vector's label, and without the vector: what ``open_memory`` needs."""
+        """With the vector's metadata but without the vector: what ``open_memory`` needs."""
         return self.select_related("vector").defer("vector__embedding_ct", "vector__signs")
 
     def expired_at(self, now: datetime) -> Self:
@@ -86,7 +86,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
 
 def _has_lost_a_source(now: datetime) -> Exists:
-    """Of a summary: whether something that it was made from is live no more (``apps.memories.lineage``)."""
+    """For a summary: whether one of its sources is no longer live (``apps.memories.lineage``)."""
     live = (
         MemoryQuerySet(Memory)
         .filter(tenant_id=OuterRef("tenant_id"), pk=OuterRef("source_id"), retention_status="active")
@@ -107,15 +107,15 @@ class MemoryManager(ScopedManager["Memory"]):
         return MemoryQuerySet(self.model, using=self._db).within(scope)
 
     def within_tenant(self, scope: InTenant) -> MemoryQuerySet:
-        """Every space of the tenant: for work that tends all of them, never for an answer to a caller."""
+        """All spaces of the tenant: for maintenance across spaces, never for a response to a caller."""
         return MemoryQuerySet(self.model, using=self._db).filter(tenant_id=scope.tenant_id)
 
 
 class Memory(ScopedModel):
-    """One thing that someone wanted remembered.  Every ``…_ct`` column is sealed under the tenant's data key.
+    """One memory.  Every ``…_ct`` column is encrypted under the tenant's data key.
 
-    validity says whether it is the current truth, retention_status whether it exists; nothing derives one from the
-    other.  ``id`` is the only handle on the wire.
+    validity: whether it is currently true.  retention_status: whether it exists.  Neither is derived from the other.
+    ``id`` is the only handle in the API.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -128,14 +128,14 @@ class Memory(ScopedModel):
     created_txid = models.BigIntegerField()
     changed_txid = models.BigIntegerField()
 
-    # what it is
+    # type and keyed hashes
     type = models.CharField(max_length=32)
     slot = models.BinaryField(max_length=16, null=True)
     value_mac = models.BinaryField(max_length=16, null=True)
     text_mac = models.BinaryField(max_length=16)
     said_mac = models.BinaryField(max_length=16, null=True, help_text="Of the text as it was said, where parts ended.")
 
-    # what it says, sealed
+    # content, encrypted
     key_version = models.IntegerField()
     text_ct = EncryptedField(TEXT)
     summary_ct = EncryptedField(SUMMARY, null=True)
@@ -163,7 +163,7 @@ class Memory(ScopedModel):
     session_token = models.BigIntegerField(null=True)
     from_assistant = models.BooleanField(default=False)
 
-    # truth
+    # validity
     validity = models.CharField(max_length=12, choices=Validity, default=Validity.CURRENT)
     superseded_by = models.ForeignKey(
         "self", models.SET_NULL, null=True, related_name="+", db_constraint=False, db_index=False
@@ -174,7 +174,7 @@ class Memory(ScopedModel):
         null=True, help_text="A later memory that may have made it untrue, which is not sure enough to replace it."
     )
 
-    # existence
+    # retention
     retention_status = models.CharField(max_length=24, choices=Retention, default=Retention.ACTIVE)
     expires_at = models.DateTimeField(null=True)
     archive_at = models.DateTimeField(null=True)
@@ -259,7 +259,7 @@ class Memory(ScopedModel):
                 name="memory_expires",
             ),
             models.Index(fields=("tenant", "key_version", "id"), name="memory_key_version"),
-            # Of a time asked about: see ``apps.memories.times``.
+            # For queries about a time: see ``apps.memories.times``.
             models.Index("tenant", "space", Coalesce("event_at", "created_at"), "id", name="memory_said_at"),
             models.Index(
                 "tenant",
@@ -268,7 +268,7 @@ class Memory(ScopedModel):
                 condition=models.Q(event_range__isnull=False),
                 name="memory_stretch",
             ),
-            # What the retention looks for, each by the time that it counts from (``apps.memories.lifetimes``).
+            # For retention rules, each by the time that it counts from (``apps.memories.lifetimes``).
             models.Index("tenant", Greatest("created_at", "last_used_at"), condition=_IS_THERE, name="memory_ageing"),
             models.Index(fields=("tenant", "created_at"), condition=_IS_THERE, name="memory_stored"),
             models.Index(
@@ -285,7 +285,7 @@ class Memory(ScopedModel):
             models.Index(
                 fields=("tenant", "superseded_at"), condition=models.Q(validity="superseded"), name="memory_replaced"
             ),
-            # What the database looks up when the row that these refer to goes.
+            # For the database, when a referenced row is deleted.
             models.Index(
                 fields=("tenant", "project"), condition=models.Q(project__isnull=False), name="memory_project"
             ),
@@ -300,12 +300,12 @@ class Memory(ScopedModel):
         return f"memory {self.pk}"
 
     def is_live(self) -> bool:
-        """In recall, its time aside."""
+        """Whether recall may return it, apart from its expiry."""
         return self.retention_status == Retention.ACTIVE and self.validity != Validity.SUPERSEDED
 
 
 class SummarySource(ScopedModel):
-    """A summary was made from a memory.  Outlasts the source, so that a summary of what is gone is known for one.
+    """A memory that a summary was made from.  It outlives the source, so that summaries of deleted memories are known.
 
     ``created_at`` is the source's.
     """

@@ -1,4 +1,4 @@
-"""What may not come back, and what could not be opened."""
+"""Models of tombstones, which keep erased data from being stored again, and of rows that failed decryption."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from apps.core.scoping import ScopedManager, ScopedModel
 
 
 class Tombstone(ScopedModel):
-    """That something was erased at ``created_at``, so that nothing which was under way then brings it back.
+    """Marks something as erased at ``created_at``, so that no work already in progress stores it again.
 
-    mac: keyed twice, so that it is equal to nothing else that is kept: of a text's digest in its space; or, where space
-    is None, of an end user's in the tenant.  Goes at expires_at.
+    mac: a keyed hash of a keyed hash, so that it equals no other stored value: of a text's digest in its space or, if
+    space is None, of an end user's in the tenant.  The row is deleted at expires_at.
     """
 
     space = models.ForeignKey(
@@ -29,7 +29,7 @@ class Tombstone(ScopedModel):
 
 
 class QuarantinedRow(ScopedModel):
-    """A row that failed its seal: left out of every answer until it opens again.  Ids, codes and counts; no content.
+    """A row that failed decryption: left out of every response until it decrypts again.  No content.
 
     ``created_at`` is when it was first seen to fail.
     """

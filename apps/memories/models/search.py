@@ -1,4 +1,4 @@
-"""By what memories are found: vectors and blinded words."""
+"""Models for search: vectors and blinded words."""
 
 import uuid
 
@@ -15,11 +15,11 @@ EMBEDDING = "vector.embedding"  # the context bound into the envelope
 
 
 class MemoryVector(ScopedModel):
-    """A memory's embedding: sealed as it is, and, to be searched, the sign bits of its rotation under the space's key.
+    """A memory's embedding: encrypted, and for search the sign bits of its rotation under the space's key.
 
-    A table of its own so that vectors can be made again, keyed again or dropped by themselves.  ``live``,
-    ``expires_at`` and ``project_id`` repeat the memory's, so that a search reads one index and nothing else.  Scores
-    are measured on the sealed form, which a new key does not change; a sealed space has no other.
+    A separate table, so that vectors can be made again, rekeyed or dropped alone.  ``live``, ``expires_at`` and
+    ``project_id`` repeat the memory's, so that a search reads one index and nothing else.  Scores are measured on the
+    decrypted embedding, which a new key does not change; a sealed space has no sign bits.
     """
 
     memory = models.OneToOneField(Memory, models.CASCADE, related_name="vector", db_constraint=False)
@@ -46,7 +46,7 @@ class MemoryVector(ScopedModel):
 
 
 class MemoryPosting(models.Model):
-    """One keyed token of one memory: how often (capped) and in how long a text (rounded).
+    """One keyed token of one memory, with its frequency (capped) and the text's length (rounded).
 
     Written and read by SQL in ``apps.memories.postings``; Django knows it for migrations and cascades.
     """

@@ -1,4 +1,4 @@
-"""Types of a tenant's own, and the rules that give them."""
+"""Models of a tenant's own types and of the rules that assign them."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,8 +10,8 @@ from apps.core.scoping import ScopedManager, ScopedModel
 class OwnType(ScopedModel):
     """A content type that the tenant has added to the registry (``apps.memories.tenant_types``).
 
-    group: the slot group; empty accumulates.  replaced_by: set when the type was sunset: the name that its memories
-    and its new writes go by.
+    group: the slot group; if empty, memories accumulate.  replaced_by: set when the type was sunset: the name used for
+    its memories and its new writes.
     """
 
     name = models.CharField(max_length=32)
@@ -36,10 +36,10 @@ class OwnType(ScopedModel):
 
 
 class TypeRule(ScopedModel):
-    """By which words, or under which keys, a memory is of another type than it was taken for: a ``Wording``.
+    """A rule that assigns a memory to another type by its words or its key: a ``PhraseRule``.
 
-    change_id: the change of types that brought the rule, and takes it away when it is undone.  In clear, as names of
-    types are: it is the operator's vocabulary, and no memory's content.
+    change_id: the change of types that added the rule; undoing it removes the rule.  Stored in clear, like names of
+    types: it is the operator's vocabulary, not content of a memory.
     """
 
     change_id = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""Making a file in the process that asks for it: for commands, which hand it over immediately."""
+"""Run an export in the calling process, for commands that need the file immediately."""
 
 import time
 from datetime import datetime
@@ -11,11 +11,11 @@ from apps.transfers.exports.export_worker import ExportOutcome
 from apps.transfers.exports.links import Download, ExportNotReady, download_of
 from apps.transfers.models.exports import ExportJob, ExportStatus
 
-PAUSE: Final = 0.2  # seconds, where a worker is at it
+PAUSE: Final = 0.2  # seconds between attempts while another worker has the job
 
 
 def make_now(scope: Scope, job_id: int, *, now: datetime) -> Download:
-    """The file of this job, once it is there.  Raises ExportNotReady where it could not be made."""
+    """Run the job and return its file.  Raises ExportNotReady if the export ended without one."""
     while (
         outcome := export_worker.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)
     ) != ExportOutcome.OVER:

@@ -1,9 +1,9 @@
-"""Exporting: one part after the other, each in a transaction that reads it, seals it into the file and moves on.
+"""Export worker: each part is read, encrypted and appended to the file in one transaction.
 
-A worker that is killed leaves the file as far as it was, and the next one goes on behind it: the file comes out the
-same, byte for byte.  Each attempt is counted before, so that what ends one worker after the other fails in the end.
-No worker holds more of it than a part.  When all is there, the file is read back once, which shows that it opens and
-gives the digest of what the recipient will read.
+If a worker is killed, the file keeps the finished parts and the next worker continues after them; the result is the
+same, byte for byte.  Each attempt is counted before it starts, so that a part that kills every worker fails in the end.
+A worker holds one part in memory.  At the end the file is read back once: this proves that it can be decrypted, and
+yields the digest of what the recipient will read.
 """
 
 import contextlib
@@ -44,12 +44,12 @@ MOST_ATTEMPTS: Final = 5
 
 
 class FileIncomplete(Exception):
-    """A piece of the file is not there."""
+    """A piece of the file is missing."""
 
 
 class ExportOutcome(Enum):
-    """more: there is work left.  written: all is in the file.  busy: another worker is at it.  over: the job has ended,
-    or is gone."""
+    """more: there is work left.  written: all parts are in the file.  busy: another worker has the job, or a later
+    retry is due.  over: the job has ended, or is deleted."""
 
     MORE = auto()
     WRITTEN = auto()
@@ -58,7 +58,7 @@ class ExportOutcome(Enum):
 
 
 def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ExportOutcome:
-    """Export until the time is over.  Raises what keeps the database or the keys from being reached."""
+    """Export until the time is over.  Raises errors that mean that the database or the keys cannot be reached."""
     scope = find_system_scope(tenant_id)
     if scope is None:
         return ExportOutcome.OVER
@@ -74,7 +74,7 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
         except (DecryptError, FileIncomplete):
             outcome = _note_failure(scope, job_id, "unreadable", now=clock())
         except (OperationalError, InterfaceError, AdapterError, Unavailable):
-            # The outside failed, not the work: it is tried again for as long as it takes.
+            # The infrastructure failed, not the part: it is retried without limit.
             with contextlib.suppress(OperationalError, InterfaceError):
                 _forgive_attempt(scope, job_id)
             raise
@@ -86,11 +86,11 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
 
 
 def export_part(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
-    """Put the next part into the job's file."""
+    """Append the next part to the job's file."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
-        # Held until the part is in the file: what erases something waits for that, and then finds it there.
+        # Locked until the part is in the file: an erasure waits for this, and then finds the part there.
         job = jobs.select_for_update(no_key=True, skip_locked=True).first()
         if job is None:
             return ExportOutcome.BUSY if jobs.exists() else ExportOutcome.OVER
@@ -101,13 +101,13 @@ def export_part(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
         try:
             _write(scope, job, part, lines, cipher, now=now)
         except SpaceShredded:
-            return ExportOutcome.BUSY  # the shredding is about to delete the job as well
+            return ExportOutcome.BUSY  # the job itself is about to be deleted
         _move(job, part, now=now)
         return ExportOutcome.WRITTEN if part.is_last else ExportOutcome.MORE
 
 
 def finish(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
-    """Read the whole file back, and end the job.  Raises DecryptError for a file that does not open."""
+    """Read the whole file back and complete the job.  Raises DecryptError if the file cannot be decrypted."""
     digest, size, count = hashlib.sha256(), 0, 0
     for piece in read_pieces(scope, job_id):
         digest.update(piece)
@@ -119,7 +119,7 @@ def finish(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
         if job is None:
             return ExportOutcome.OVER
         if job.status == ExportStatus.PENDING:
-            return ExportOutcome.MORE  # something in it was erased meanwhile, and it starts over
+            return ExportOutcome.MORE  # part of it was erased meanwhile: start over
         if job.chunks != count:
             raise FileIncomplete
         job.status, job.completed_at = ExportStatus.COMPLETED, now
@@ -131,7 +131,7 @@ def finish(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
 
 
 def sweep(*, now: datetime) -> None:
-    """Remove files that are past their time, and drop what is said of jobs that have long ended."""
+    """Delete expired files, and the rows of jobs that ended long ago."""
 
     def sweep_tenant(scope: Scope) -> None:
         with tenant_transaction(scope):
@@ -159,7 +159,7 @@ def _write(
     scope: Scope, job: ExportJob, part: ExportPart, lines: list[bytes], cipher: SpaceCipher, *, now: datetime
 ) -> None:
     """Raises SpaceShredded."""
-    space = part.space if part.lines else None  # a header has no space, and a space that was shredded seals nothing
+    space = part.space if part.lines else None  # a header has no space, and a shredded space cannot encrypt
     sealing = open_space(scope.tenant, space, writing=True) if space else cipher
     payloads = list(formats.pieces(lines, PIECE_BYTES))
     ids = reserve_ids(len(payloads), sequence="transfers_exportchunk_id_seq") if payloads else []
@@ -187,7 +187,7 @@ def _write(
 
 
 def _move(job: ExportJob, part: ExportPart, *, now: datetime) -> None:
-    if not part.is_last:  # of the last, that the file was read back as well
+    if not part.is_last:  # the last part also has to be read back
         job.attempts = 0
     job.after_id, job.section = part.after_id, part.section
     job.scanned += part.scanned
@@ -202,7 +202,7 @@ def _move(job: ExportJob, part: ExportPart, *, now: datetime) -> None:
 
 
 def _count_attempt(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
-    """Before it: who is killed has no time for that.  More where there is something to attempt."""
+    """Count the attempt before it starts, because a killed worker cannot.  MORE if there is something to attempt."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
         job = jobs.select_for_update(no_key=True, skip_locked=True).first()
@@ -222,7 +222,8 @@ def _forgive_attempt(scope: Scope, job_id: int) -> None:
 
 
 def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> ExportOutcome:
-    """A part failed for a reason of ours.  It is tried a few times; then the job has failed, and may be tried again."""
+    """A part failed for an internal reason.  It is retried a few times; then the job fails, and its caller may retry
+    it."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).select_for_update(no_key=True)
         job = jobs.filter(pk=job_id, status__in=OPEN).first()
@@ -230,11 +231,11 @@ def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> E
             return ExportOutcome.OVER
         if job.attempts >= MOST_ATTEMPTS:
             return _fail(scope, job, reason, now=now)
-        if reason == "unreadable":  # of what is in the file nothing gets better: it is made from its beginning
+        if reason == "unreadable":  # a damaged file stays damaged: start over
             drop_file(scope, [job.pk])
             begun = NOTHING | {"status": ExportStatus.PENDING, "attempts": job.attempts}
             ExportJob.objects.within(scope).filter(pk=job_id).update(**begun)
-        return ExportOutcome.BUSY  # not immediately: the periodic task queues it again
+        return ExportOutcome.BUSY  # the periodic task queues it again later
 
 
 def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> ExportOutcome:

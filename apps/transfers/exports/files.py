@@ -1,4 +1,4 @@
-"""The file of an export: its pieces, read one at a time, and removed all at once."""
+"""The file of an export: read piece by piece, deleted as a whole."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from apps.projects.scope import Scope
 from apps.transfers.models.exports import PAYLOAD, ExportChunk, ExportJob, ExportLink, ExportReach, ExportStatus
 from apps.transfers.models.jobs import OPEN
 
-# What a job is when nothing of its file is there.
+# Column values of a job without a file.
 NOTHING: Final[dict[str, Any]] = {
     "section": 0, "after_id": 0, "scanned": 0, "rows": 0, "unreadable": 0, "chunks": 0, "result_ct": None,
     "attempts": 0, "error": "", "completed_at": None, "expires_at": None,
@@ -23,9 +23,9 @@ NOTHING: Final[dict[str, Any]] = {
 
 
 def read_pieces(scope: Scope, job_id: int) -> Iterator[bytes]:
-    """The pieces of a file, in order; each is read by itself, so that a slow reader holds nothing.
+    """The pieces of a file, in order.  Each is read in a transaction of its own, so that a slow reader blocks nothing.
 
-    Ends early where the file is removed meanwhile.  Raises DecryptError, SpaceShredded.
+    Ends early if the file is deleted meanwhile.  Raises DecryptError, SpaceShredded.
     """
     after = -1
     while True:
@@ -44,20 +44,20 @@ def read_pieces(scope: Scope, job_id: int) -> Iterator[bytes]:
 
 
 def drop_file(scope: Scope, job_ids: Sequence[int]) -> None:
-    """Remove the files of these jobs, and the links to them.  Inside the tenant's transaction, the jobs locked."""
+    """Delete the files of these jobs and their links.  Inside the tenant's transaction, with the jobs locked."""
     ExportLink.objects.within(scope).filter(job_id__in=job_ids).delete()
     ExportChunk.objects.within(scope).filter(job_id__in=job_ids).delete()
 
 
 def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence[int] = (), now: datetime) -> int:
-    """Remove every file that holds something of these memories or spaces; how many.
+    """Delete every file that contains one of these memories or spaces; returns the number of files.
 
-    For code that erases them, in the transaction that deletes them or in a later one.  Exports that are under way are
-    waited for, so that none puts into its file what it has read before; one that has it starts over, without it, but
-    for one of a person of whom a space goes: that ends.
+    Called by code that erases them, in the transaction that deletes them or in a later one.  It waits for running
+    exports, so that none writes what it read before.  A running export whose file is affected starts over; if it
+    exports a person of whom a space is erased, it is cancelled.
     """
     jobs = ExportJob.objects.within(scope)
-    # Read, not counted: a count would lock nothing.
+    # Select, not count: a count would lock nothing.
     list(jobs.filter(status__in=OPEN).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     with connection.cursor() as cursor:
         cursor.execute(

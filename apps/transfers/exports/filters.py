@@ -1,4 +1,4 @@
-"""What an export was asked for: which memories of a tenant's environment and project, and words to look for in them."""
+"""Filters of an export: which memories of an environment and project, and words to search for in them."""
 
 import re
 from collections.abc import Mapping
@@ -36,11 +36,11 @@ class TimeRangeMalformed(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFilters:
-    """A memory must pass all that are given.
+    """A memory must match every given filter.
 
-    q: words that are in its text, summary, tags or source, all of them, in any order and however they are written.
-    user_id: the tenant's own id for the end user.  time_range: that far back from when the export was asked for.
-    date_from, date_to: when it was remembered, both moments included.
+    q: words that must all be in its text, summary, tags or source, in any order and case.  user_id: the tenant's own id
+    for the end user.  time_range: length of the period before the export was requested.  date_from, date_to: creation
+    time, both inclusive.
     """
 
     q: str | None = None
@@ -54,7 +54,7 @@ class ExportFilters:
     include_soft_deleted: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Those that were given."""
+        """The filters that were given."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -64,7 +64,7 @@ class ExportFilters:
 
 
 def check(reach: ExportReach, filters: ExportFilters) -> None:
-    """Raises FiltersClash or TimeRangeMalformed."""
+    """Check that the filters can be combined.  Raises FiltersClash or TimeRangeMalformed."""
     if filters.time_range is not None and not _RANGE.fullmatch(filters.time_range):
         raise TimeRangeMalformed
     given = {name for name in filters.to_json() if name != "include_soft_deleted"}
@@ -81,9 +81,9 @@ def check(reach: ExportReach, filters: ExportFilters) -> None:
 def matching(
     scope: Scope, filters: ExportFilters, *, space_id: int | None, asked_at: datetime, now: datetime
 ) -> MemoryQuerySet:
-    """Memories of the scope's environment and project, of every end user, that pass what can be asked in clear.
+    """Memories of the scope's environment and project, of all end users, that match the filters on unencrypted columns.
 
-    space_id: of the end user named, to whose memories it is kept.
+    space_id: restrict to the space of one end user.
     """
     rows = Memory.objects.within_tenant(scope).filter(environment=scope.environment)
     if scope.project_id is not None:
@@ -106,7 +106,7 @@ def matching(
 
 
 def says(memory: OpenedMemory, q: str | None) -> bool:
-    """Whether all of these words are in what is read of the memory."""
+    """Whether the memory's text, summary, tags or source contain all of these words."""
     if q is None:
         return True
     read = [memory.text, memory.summary or Plaintext(""), Plaintext(" ".join(memory.tags)), Plaintext(memory.source)]

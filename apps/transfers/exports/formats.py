@@ -1,4 +1,4 @@
-"""From opened memories to the bytes of a file: JSON Lines, or CSV that a spreadsheet may open.  Pure."""
+"""Opened memories as the bytes of a file: JSON Lines, or CSV that is safe to open in a spreadsheet.  Pure functions."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ import orjson
 
 from apps.memories.opened import OpenedMemory
 
-# In the order of the columns of a CSV.  JSON Lines has the same names, so that POST /imports takes them back.
+# In CSV column order.  JSON Lines uses the same names, which POST /imports accepts.
 COLUMNS: Final = (
     "id", "user_id", "end_user_id", "environment", "text", "summary", "extracted_type", "extracted_key", "tags",
     "source", "event_type", "importance", "quality_score", "metadata", "is_summary", "pinned", "tier", "validity",
@@ -17,12 +17,12 @@ COLUMNS: Final = (
     "created_at", "updated_at", "retention_expires_at",
 )  # fmt: skip
 
-# What a spreadsheet takes for the beginning of a formula, as wide characters too.
+# Characters that begin a formula in a spreadsheet, including their full-width forms.
 _FORMULA: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
-    """What a file says of a memory.  end_user: the tenant's own id of the person; None where it belongs to no one."""
+    """The columns of a memory.  end_user: the tenant's own id of the end user; None if it belongs to none."""
     return {
         "id": memory.id,
         "user_id": memory.user_id,
@@ -56,7 +56,7 @@ def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
 
 
 def jsonl(row: Mapping[str, Any]) -> bytes:
-    """One line.  None is left out: it says no more than nothing."""
+    """One line.  Columns with None are left out."""
     said = {name: value for name, value in row.items() if value is not None}
     return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -70,7 +70,7 @@ def csv_row(row: Mapping[str, Any]) -> bytes:
 
 
 def pieces(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
-    """These lines as one run of bytes, in pieces of at most this size."""
+    """Join the lines and split them into pieces of at most this size."""
     whole = b"".join(lines)
     for start in range(0, len(whole), size):
         yield whole[start : start + size]
@@ -86,7 +86,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        # The attack is a text that a spreadsheet would carry out: OWASP, CSV Injection.
+        # A text could run as a formula: OWASP, CSV Injection.
         return f"'{value}" if value[:1] in _FORMULA or value.lstrip()[:1] in _FORMULA else value
-    said = orjson.dumps(value).decode()  # numbers are ours; lists and objects begin with a bracket
+    said = orjson.dumps(value).decode()  # numbers are safe; lists and objects begin with a bracket
     return said.strip('"')

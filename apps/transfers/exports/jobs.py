@@ -1,4 +1,4 @@
-"""What is encrypted in the row of an export."""
+"""The encrypted columns of an export job."""
 
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from apps.crypto.services import SpaceCipher
 from apps.transfers.exports.filters import ExportFilters
 from apps.transfers.models.exports import FILTERS, RESULT, ExportJob
 
-# Why an export has failed, or its file is gone, in words for the user who asks.
+# Error codes as sentences for the caller: why an export failed or its file is gone.
 REASONS: Final = {
     "worker_failed": "A part of the export could not be made; try it again.",
     "unreadable": "Its file could not be read back; try it again.",
@@ -32,21 +32,22 @@ def open_filters(cipher: SpaceCipher, job: ExportJob) -> ExportFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportResult:
-    """Of a file that is complete: its bytes, and their digest in hex."""
+    """A complete file: its size in bytes, and its SHA-256 in hex."""
 
     size_bytes: int
     sha256: str
 
 
 def open_result(cipher: SpaceCipher, job: ExportJob) -> ExportResult | None:
-    """None for as long as there is no file.  Raises DecryptError."""
+    """None if there is no file.  Raises DecryptError."""
     if job.result_ct is None:
         return None
     return ExportResult(**orjson.loads(cipher.open_bytes(RESULT, job.pk, bytes(job.result_ct))))
 
 
 def seal_result(cipher: SpaceCipher, job: ExportJob, result: ExportResult) -> None:
-    """Fill the job's sealed columns: one row has one key version, so the filters are written with it.  Not saved."""
+    """Set the job's encrypted columns; the filters are re-encrypted too, because a row has one key version.  Does not
+    save."""
     filters = open_filters(cipher, job)
     job.key_version = cipher.key_version
     job.filters_ct = seal_filters(cipher, job.pk, filters)

@@ -1,15 +1,15 @@
-"""Links by which a file is taken, once: signed, for minutes, and good while the caller who asked for it may read.
+"""Single-use download links: signed, valid for minutes, and only while the caller who requested it may read.
 
-A token is the link's number and the end of its time, big-endian, and a keyed hash of both and of the export::
+A token consists of the tenant's id, the link's id and its expiry, big-endian, and a MAC::
 
     0      8           16        24            40
     tenant | link      | expires | HMAC        |      in URL-safe Base64, without padding
     8      | 8         | 8       | 16          |
 
-    HMAC under a key of the tenant's identity, over "export.link", the export's id, the link's number and its time
+    HMAC under a key of the tenant's identity, over "export.link", the export's id, the link's id and its expiry
 
-The key belongs to one tenant and goes with it, so a link is good in no other.  Nothing in the database opens a file:
-what is kept is the link's number, and that it was used.
+The key belongs to one tenant and is deleted with it, so a link is valid in no other.  The database stores only the
+link's id and whether it was used, which is not enough to download a file.
 """
 
 import base64
@@ -65,7 +65,7 @@ class FileGone(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadLink:
-    """token: a credential; shown once, kept nowhere."""
+    """A single-use link.  token: a credential; it is returned once and never stored."""
 
     public_id: str
     token: str
@@ -76,8 +76,8 @@ class DownloadLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """A file that is being taken.  pieces: its bytes, each read when it is asked for; they raise FileGone where they
-    end too early.  privacy_request_id: of the person's request that it answers, if it does."""
+    """A file being downloaded.  pieces: its bytes, read lazily; the iterator raises FileGone if the file ends early.
+    privacy_request_id: of the privacy request that it answers, if any."""
 
     scope: Scope
     filename: str
@@ -89,13 +89,13 @@ class Download:
 
 
 def issue_link(scope: Scope, public_id: str, *, now: datetime) -> DownloadLink:
-    """Leave to take the file of an export once.  Raises ExportNotFound, ExportNotReady."""
+    """Create a single-use link to the file of an export.  Raises ExportNotFound, ExportNotReady."""
     with tenant_transaction(scope):
         return _issue(scope, get_job(scope, public_id, locked=True), now=now)
 
 
 def issue_for_request(scope: Scope, privacy_request_id: int, *, now: datetime) -> DownloadLink:
-    """Leave to take the newest file of a person's request once.  Raises ExportNotReady."""
+    """Create a single-use link to the newest file of a privacy request.  Raises ExportNotReady."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
         job = jobs.order_by("-pk").select_for_update(no_key=True).first()
@@ -105,7 +105,7 @@ def issue_for_request(scope: Scope, privacy_request_id: int, *, now: datetime) -
 
 
 def use_link(public_id: str, token: str, *, now: datetime) -> Download:
-    """The file behind a link, which is good for nothing from now on.  Raises LinkRefused, whatever is wrong with it."""
+    """The file behind a link, which becomes invalid.  Raises LinkRefused for every kind of invalid link."""
     tenant_id, link_id, until, mac = _parts(token)
     scope = find_system_scope(tenant_id)
     if scope is None or "\x00" in public_id:
@@ -117,7 +117,7 @@ def use_link(public_id: str, token: str, *, now: datetime) -> Download:
     with tenant_transaction(scope):
         links = ExportLink.objects.within(scope).filter(pk=link_id, used_at=None, expires_at__gt=now)
         issued_to = links.values_list("issued_to", flat=True).first()
-        # Of two who come at once, the second finds nothing to change.
+        # Of two concurrent requests, the second updates no row.
         if issued_to is None or not _may_still_read(scope, issued_to, now=now) or not links.update(used_at=now):
             raise LinkRefused
         jobs = ExportJob.objects.within(scope).filter(
@@ -133,7 +133,7 @@ def use_link(public_id: str, token: str, *, now: datetime) -> Download:
 
 
 def download_of(scope: Scope, job: ExportJob) -> Download:
-    """The file of a job.  The caller has decided who may have it.  Raises ExportNotReady."""
+    """The file of a job.  The caller has checked the access.  Raises ExportNotReady."""
     with tenant_transaction(scope):
         result = open_result(open_tenant(scope.tenant), job)
     if result is None:
@@ -156,7 +156,7 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> DownloadLink:
     if result is None or job.status != ExportStatus.COMPLETED or job.expires_at is None or job.expires_at <= now:
         raise ExportNotReady
     (link_id,) = reserve_ids(1, sequence="transfers_exportlink_id_seq")
-    # Whole seconds, as in the token.
+    # Whole seconds, as the token stores them.
     until = min(now + timedelta(minutes=settings.EXPORT_LINK_MINUTES), job.expires_at).replace(microsecond=0)
     ExportLink.objects.bulk_create(
         scope,
@@ -190,7 +190,7 @@ def _whole(scope: Scope, job: ExportJob, whole: int) -> Iterator[bytes]:
 
 
 def _may_still_read(scope: Scope, issued_to: str, *, now: datetime) -> bool:
-    """Whether the key is still good, and whether the person still may read in the tenant."""
+    """Whether the API key is still active, or the user may still read in the tenant."""
     kind, _, number = issued_to.partition(":")
     if kind == "api_key":
         key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=int(number)).first()
@@ -208,18 +208,19 @@ def _token(scope: Scope, cipher: SpaceCipher, public_id: str, link_id: int, unti
 
 
 def _spelled(raw: bytes) -> str:
-    """The one way in which a token is written."""
+    """The canonical encoding of a token."""
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _parts(token: str) -> tuple[int, int, int, bytes]:
-    """Raises LinkRefused for what is no token of ours, or one that is written in another way."""
+    """Decode a token.  Raises LinkRefused for anything but a canonically encoded token."""
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         tenant_id, link_id, until, mac = TOKEN.unpack(raw)
     except (ValueError, binascii.Error, struct.error):
         raise LinkRefused from None
-    # Base64 reads padding, another alphabet and unused bits as the same bytes; a log knows the link by one spelling.
+    # Base64 decodes several spellings to the same bytes (padding, alphabet, unused bits); only one spelling is
+    # accepted, so that logs show one link under one name.
     if _spelled(raw) != token or max(tenant_id, link_id) >= 2**63 or until >= 2**40:
         raise LinkRefused
     return tenant_id, link_id, until, mac

@@ -1,7 +1,7 @@
-"""Everything that is kept of one end user, in every environment: one line for each row, whatever it is.
+"""Export of everything stored about one end user, in every environment: one line per row of any table.
 
-What tables there are is said here, a section for each; an app above adds its own (``add``).  A test compares that with
-the database's catalogue: a table of a space that is made later is exported, or says why not.
+Each table is declared here as a section; apps above this one add theirs (``add``).  A test compares the sections with
+the database catalogue, so that a new table of a space is either exported or exempted with a reason.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -43,10 +43,11 @@ from apps.transfers.models.exports import ExportJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Rows of one table.  kind: what they are called in the file.  plain: columns exported as they are.  Encrypted
-    columns are exported as the model declares them, but for those in ``left_out``.
+    """Rows of one table.
 
-    table: the name under which rows that do not open are listed.
+    kind: their name in the file.  plain: columns exported as they are.  left_out: encrypted columns that are not
+    exported; the others are exported as the model declares them.  table: the name under which rows that cannot be
+    decrypted are listed.
     """
 
     kind: str
@@ -61,7 +62,7 @@ class Section:
 
     @property
     def large(self) -> Collection[str]:
-        """Columns that may hold much."""
+        """Columns that may be large."""
         return self.encrypted.keys()
 
     def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
@@ -71,13 +72,13 @@ class Section:
     def tell(
         self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
     ) -> dict[str, Any]:
-        """Raises DecryptError."""
+        """The row as exported.  Raises DecryptError."""
         said = {"id": row.pk} | {name: getattr(row, name) for name in self.plain}
         return said | {field.label: _content(field, row, cipher) for field in self.encrypted.values()}
 
 
 def _content(field: EncryptedField, row: Any, cipher: SpaceCipher) -> Any:
-    """Raises DecryptError."""
+    """The decrypted value.  Raises DecryptError."""
     raw = open_field(field, row, cipher)
     if raw is None:
         return None
@@ -85,7 +86,7 @@ def _content(field: EncryptedField, row: Any, cipher: SpaceCipher) -> Any:
 
 
 class _Person(Section):
-    """The person in one environment."""
+    """The end user's space in one environment."""
 
     def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
         mine: ScopedQuerySet[Any] = Space.objects.within(scope).filter(pk=space.pk)
@@ -98,7 +99,7 @@ class _Person(Section):
 
 
 class _Memories(Section):
-    """Whatever state they are in: what is deleted is kept until it is purged."""
+    """Memories in any state: deleted ones are exported until they are purged."""
 
     @property
     def large(self) -> Collection[str]:
@@ -230,7 +231,7 @@ _SECTIONS: Final[list[Section]] = [
 
 
 def add(section: Section) -> None:
-    """For an app above this one that keeps something of people: once, when it is ready."""
+    """Add a section; called by an app that stores data about end users, from its ``ready``."""
     _SECTIONS.append(section)
 
 
@@ -239,19 +240,19 @@ def sections() -> Sequence[Section]:
 
 
 def spaces_of(scope: Scope, end_user_id: int) -> list[Space]:
-    """The person's, in the order they were made, without those of others that were put in their name.  Inside the
+    """The end user's spaces in creation order, without rows whose MAC does not bind them to this end user.  Inside the
     tenant's transaction."""
     mine = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=end_user_id)
     return only_bound(mine.order_by("pk"), scope)
 
 
 def count(scope: Scope, spaces: Sequence[Space]) -> int:
-    """How many rows there are of these spaces.  Inside the tenant's transaction."""
+    """Number of rows in these spaces.  Inside the tenant's transaction."""
     return sum(section.rows(scope, space).count() for section, space in _places(spaces))
 
 
 def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> ExportPart:
-    """The next rows of the person.  cipher: the tenant's.  Inside the tenant's transaction."""
+    """The next rows of the end user.  cipher: the tenant's.  Inside the tenant's transaction."""
     places = list(_places(spaces_of(scope, job.end_user_id or 0)))
     if job.section >= len(places):
         return ExportPart(
@@ -289,7 +290,7 @@ def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: da
 
 
 def _places(spaces: Sequence[Space]) -> Iterator[tuple[Section, Space]]:
-    """A space that comes later stands behind those there were, so that a place keeps its number."""
+    """New spaces come last, so that the number of a place does not change."""
     for space in spaces:
         for section in _SECTIONS:
             yield section, space
@@ -303,7 +304,7 @@ def _cipher(scope: Scope, space: Space) -> SpaceCipher | None:
 
 
 def _memories(row: Any) -> set[int]:
-    """Which memories a row refers to."""
+    """Ids of the memories that a row refers to."""
     if isinstance(row, Memory):
         return {row.pk}
     names = ("memory_id", "from_memory_id", "to_memory_id", "other_id", "summary_id", "source_id")

@@ -1,4 +1,4 @@
-"""What comes next of an export: some rows as lines of its file, and whose they are."""
+"""Reads the next part of an export: rows as lines of the file, and the memories and spaces they belong to."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,16 @@ from apps.transfers.exports import formats
 from apps.transfers.exports.filters import ExportFilters, matching, says
 from apps.transfers.models.exports import ExportJob, Format
 
-BATCH_ROWS: Final = 100  # opened at a time ...
-BATCH_BYTES: Final = 4 * 1024 * 1024  # ... of at most so many sealed bytes, but for one row that is larger
+BATCH_ROWS: Final = 100  # rows per part ...
+BATCH_BYTES: Final = 4 * 1024 * 1024  # ... and encrypted bytes per part, unless a single row is larger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPart:
-    """Some lines.  space: where all of them are of one.  scanned: rows that were opened, unreadable ones among them.
+    """Some lines.  space: set if all of them belong to one space.  scanned: rows that were read, unreadable ones
+    included.
 
-    after_id, section: where the next part begins; is_last: there is none.
+    after_id, section: where the next part begins; is_last: there is no next part.
     """
 
     lines: Sequence[bytes]
@@ -45,10 +46,10 @@ class ExportPart:
 def next_memories(
     scope: Scope, job: ExportJob, filters: ExportFilters, cipher: SpaceCipher, *, now: datetime
 ) -> ExportPart:
-    """The next memories that pass the filters.  Inside the tenant's transaction.
+    """The next memories that match the filters.  Inside the tenant's transaction.
 
-    scope: in whose environment and project.  cipher: the tenant's.  A row that fails its seal is left out and counted;
-    what is in a space that was shredded is left out.
+    scope: its environment and project are exported.  cipher: the tenant's.  A row that cannot be decrypted is left out
+    and counted; rows of a shredded space are left out.
     """
     rows = matching(scope, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
     ids = some_ids(rows.filter(pk__gt=job.after_id, pk__lte=job.newest_id), ["text_ct", "metadata_ct"])
@@ -91,7 +92,7 @@ def next_memories(
 
 
 def some_ids(rows: ScopedQuerySet[Any], columns: Iterable[str]) -> list[int]:
-    """The first of these rows, as many as may be opened at a time.  columns: those that may be large."""
+    """Ids of the first rows, as many as one part may read.  columns: the ones that may be large."""
     size = sum((Coalesce(Length(column), 0) for column in columns), Value(0))
     ids: list[int] = []
     total = 0
@@ -104,7 +105,7 @@ def some_ids(rows: ScopedQuerySet[Any], columns: Iterable[str]) -> list[int]:
 
 
 def _ciphers(scope: Scope, spaces: Sequence[Space]) -> dict[int, SpaceCipher]:
-    """By the space's id; none of one that was shredded."""
+    """Ciphers by space id, without shredded spaces."""
     found: dict[int, SpaceCipher] = {}
     for space in spaces:
         try:
@@ -115,7 +116,7 @@ def _ciphers(scope: Scope, spaces: Sequence[Space]) -> dict[int, SpaceCipher]:
 
 
 def names_of(scope: Scope, spaces: Sequence[Space], cipher: SpaceCipher) -> dict[int, str]:
-    """The tenant's own ids of these people, by ours."""
+    """The tenant's own ids of these end users, by our id."""
     owners = {space.owner_id for space in spaces if space.kind == SpaceKind.END_USER}
     found: dict[int, str] = {}
     for row in EndUser.objects.within(scope).filter(pk__in=owners):

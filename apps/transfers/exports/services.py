@@ -1,4 +1,4 @@
-"""Starting, seeing, cancelling and repeating exports."""
+"""Start, read, cancel and retry exports."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from apps.transfers.jobs import scope_of
 from apps.transfers.models.exports import ExportJob, ExportReach, ExportStatus, Format
 from apps.transfers.models.jobs import OPEN
 
-MOST_OPEN: Final = 5  # of a tenant's environment at a time; each reads all that it may
+MOST_OPEN: Final = 5  # per tenant and environment, because each may read everything
 
 
 class TooManyExports(Conflict):
@@ -54,7 +54,7 @@ class ExportNotOver(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A job as its tenant may see it.  project: the public id, if it is of one project."""
+    """A job as its tenant may see it.  project: the public id, if the export covers one project."""
 
     job: ExportJob
     filters: ExportFilters
@@ -63,14 +63,14 @@ class Export:
 
     @property
     def progress(self) -> float:
-        """In percent; 100 once the job is over, however it ended, and not before."""
+        """In percent; 100 exactly when the job is over, however it ended."""
         if not self.job.is_open:
             return 100.0
         return min(99.9, round(100 * self.job.scanned / self.job.to_scan, 1)) if self.job.to_scan else 0.0
 
     @property
     def total(self) -> int | None:
-        """Rows of the file; None for as long as only opening each can show it."""
+        """Rows of the file; None while only decrypting each row could tell."""
         if self.filters.q is None and self.job.is_open:
             return self.job.to_scan
         return self.job.rows if self.job.status in (ExportStatus.COMPLETED, ExportStatus.EXPIRED) else None
@@ -81,14 +81,14 @@ class Export:
 
     @property
     def name(self) -> str:
-        """Of the file."""
+        """Name of the file."""
         return f"{self.job.public_id}.{self.job.format}"
 
 
 def start_export(scope: Scope, *, format_: Format, reach: ExportReach, filters: ExportFilters, now: datetime) -> Export:
-    """Have the memories of the scope's environment and project written to a file, in the background.
+    """Export the memories of the scope's environment and project to a file, in the background.
 
-    Of every end user, unless a filter names one; of one who is not known, none.  Raises FiltersClash,
+    Covers every end user, unless a filter names one; an unknown end user gives an empty file.  Raises FiltersClash,
     TimeRangeMalformed, TooManyExports.
     """
     check(reach, filters)
@@ -107,11 +107,11 @@ def start_export(scope: Scope, *, format_: Format, reach: ExportReach, filters: 
 
 
 def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *, now: datetime) -> ExportJob:
-    """Have everything that is kept of a person written to a file, in the background; what is on its way, or was made
-    and is still there, is not made again."""
+    """Export everything stored about an end user, in the background.  A running or finished export of the same request
+    is reused."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
-        lock("export of a person", scope.tenant_id)  # two who ask at once get the same one
+        lock("export of a person", scope.tenant_id)  # two concurrent calls get the same job
         mine = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
         there = (
             mine.filter(status__in=(*OPEN, ExportStatus.COMPLETED)).exclude(expires_at__lte=now).order_by("-pk").first()
@@ -126,12 +126,12 @@ def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *,
 
 
 def find_for_request(scope: Scope, privacy_request_id: int) -> Export | None:
-    """The newest export that was made for a person's request."""
+    """The newest export for a privacy request."""
     return find_for_requests(scope, [privacy_request_id]).get(privacy_request_id)
 
 
 def find_for_requests(scope: Scope, privacy_request_ids: Sequence[int]) -> dict[int | None, Export]:
-    """Of each of these requests of persons the newest export that was made for it, if there is one."""
+    """The newest export for each of these privacy requests, if there is one."""
     with tenant_transaction(scope):
         mine = ExportJob.objects.within(scope).filter(privacy_request_id__in=privacy_request_ids)
         jobs = list(mine.order_by("privacy_request_id", "-pk").distinct("privacy_request_id"))
@@ -142,8 +142,8 @@ def find_for_requests(scope: Scope, privacy_request_ids: Sequence[int]) -> dict[
 
 
 def list_exports(scope: Scope, *, limit: int, before: int | None = None) -> tuple[list[Export], int]:
-    """The newest of the scope's environment, and how many there are.  limit: of those that are listed.  before: the id
-    of a job; only older ones are listed."""
+    """The newest exports of the scope's environment, and their total number.  limit: of the list.  before: the id of a
+    job; only older ones are listed."""
     with tenant_transaction(scope):
         jobs = _visible(scope)
         listed = jobs if before is None else jobs.filter(pk__lt=before)
@@ -152,13 +152,13 @@ def list_exports(scope: Scope, *, limit: int, before: int | None = None) -> tupl
 
 
 def get_export(scope: Scope, public_id: str) -> Export:
-    """Raises ExportNotFound, for another tenant's and another environment's as for none."""
+    """Raises ExportNotFound, also for exports of another tenant or environment."""
     with tenant_transaction(scope):
         return _seen(get_job(scope, public_id), open_tenant(scope.tenant), _projects(scope))
 
 
 def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
-    """Stop between parts, and remove what there is of the file; of a job that is over, nothing.
+    """Stop before the next part and delete the partial file.  A job that has ended does not change.
 
     Raises ExportNotFound.
     """
@@ -174,7 +174,7 @@ def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
 
 
 def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
-    """Remake the file of a job that failed, was cancelled or has expired, with what there is now.
+    """Run a failed, cancelled or expired job again, with the current memories.
 
     Raises ExportNotFound, ExportNotOver, TooManyExports.
     """
@@ -217,7 +217,7 @@ def _visible(scope: Scope) -> ScopedQuerySet[ExportJob]:
 
 
 def _of_environment(scope: Scope) -> ScopedQuerySet[ExportJob]:
-    """A person's request is for people, and is not among them."""
+    """Jobs of the environment, without those for privacy requests, which only users of the tenant handle."""
     return ExportJob.objects.within(scope).filter(environment=scope.environment).exclude(reach=ExportReach.PERSON)
 
 

@@ -1,4 +1,4 @@
-"""Celery tasks: exports.  Messages carry ids; rows say what is to be done."""
+"""Celery tasks of exports.  Messages carry ids; the state is in the rows."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,7 +8,7 @@ from apps.transfers.exports import export_worker
 from apps.transfers.models import ExportJob
 from apps.transfers.models.jobs import OPEN
 
-SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
+SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 
 
 @shared_task(name="exports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types

@@ -1,4 +1,4 @@
-"""The chunks of a job: sealed, opened, taken apart."""
+"""The chunks of an import job: encrypt, decrypt, split."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,15 +12,15 @@ from apps.projects.scope import Scope
 from apps.transfers.imports.payload import PayloadLine, RecordBatch, unpacked
 from apps.transfers.models.imports import PAYLOAD, ImportChunk, ImportJob
 
-AT_ONCE: Final = 16  # chunks written by one statement
+AT_ONCE: Final = 16  # chunks per INSERT
 
 
 def write_chunks(
     scope: Scope, job: ImportJob, numbered: Iterable[tuple[int, RecordBatch]], cipher: SpaceCipher, *, now: datetime
 ) -> None:
-    """numbered: batches with the number of each in the file.  cipher: of the tenant, writing.
+    """Encrypt and insert the chunks, inside the tenant's transaction.
 
-    Inside the tenant's transaction.
+    numbered: batches, each with its number in the file.  cipher: the tenant's, for writing.
     """
     own = _cipher_of(scope, job.space_id, writing=True) if job.space_id is not None else None
     waiting = iter(numbered)
@@ -36,7 +36,7 @@ def write_chunks(
 
 
 def open_chunk(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[PayloadLine]:
-    """cipher: of the tenant."""
+    """The records of a chunk.  cipher: the tenant's."""
     if chunk.space_id is not None:
         cipher = _cipher_of(scope, chunk.space_id)
     return unpacked(cipher.open_bytes(PAYLOAD, chunk.pk, bytes(chunk.payload_ct)))

@@ -1,10 +1,11 @@
-"""Importing: one chunk after the other, each in a transaction that stores its records, counts them and drops it.
+"""Import worker: each chunk is imported in one transaction, which stores its records, counts them and deletes the
+chunk.
 
-A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
-not it carries a reference.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted
-before.  A chunk that ends a worker is taken apart into its records, and a record that ends two alone is left out and
-named, so that its neighbours come in.  No worker holds a chunk while its texts are read: the one
-that drops it has imported it.
+If a worker is killed, its chunk is unchanged for the next one: every record is stored once, with or without a
+``client_ref``.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted before it
+starts.  A chunk that kills a worker is split into its records; a record that kills two workers alone is left out and
+reported, so that the others are imported.  No lock on a chunk is held while its texts are processed: the worker that
+deletes the chunk has imported it.
 """
 
 import logging
@@ -49,29 +50,29 @@ logger = logging.getLogger(__name__)
 
 MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
-KIND: Final = "import"  # of the outbox; the subject is the job
-# For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins
-# in the first second.  They are short as what hangs is tried three times, while others wait; what is only slow is taken
-# apart and goes in.
+KIND: Final = "import"  # outbox kind; the subject is the job
+# Limits of the import task, from its start: SLICE_SECONDS of processing, in which every chunk begins, and the soft and
+# hard limit by the clock.  They are short, because a chunk that hangs is tried three times while others wait; a chunk
+# that is only slow is split and then imported.
 SLICE_SECONDS: Final = 1.0
 SOFT_LIMIT: Final = 4
 HARD_LIMIT: Final = 12
-MOST_LOST: Final = 2  # workers that a record may end alone
+MOST_LOST: Final = 2  # workers that one record may kill alone
 LEFT_OUT: Final = {
     WORKER_LOST: "worker_lost: importing this record ended its worker twice, and it was left out",
     OUT_OF_TIME: "out_of_time: importing this record took longer than a worker may take, twice, and it was left out",
 }
 UNPINNED: Final = f"stored, and not pinned: only a key with {PERMISSION} or a person pins by an import"
 
-Result = Remembered | DomainError | None  # None: of a person who was erased since the import began
+Result = Remembered | DomainError | None  # None: the end user was erased after the import began
 
 
 class ChunkGone(Exception):
-    """Another worker has imported it, or the job was cancelled: what was stored of it is undone."""
+    """Another worker imported the chunk, or the job was cancelled: the transaction rolls back."""
 
 
 class ImportOutcome(Enum):
-    """more: there is work left.  busy: it failed, and is tried again later.  over: the job has ended, or is gone."""
+    """more: there is work left.  busy: it failed and is retried later.  over: the job has ended, or is deleted."""
 
     MORE = auto()
     BUSY = auto()
@@ -79,7 +80,8 @@ class ImportOutcome(Enum):
 
 
 def ask_for_work(*, now: datetime) -> None:
-    """Ask the outbox for every open job of which it knows nothing: of an earlier version, or of a restored backup."""
+    """Enqueue every open job that the outbox does not list, such as those of an earlier version or a restored
+    backup."""
     for tenant_id, job_id in open_jobs(ImportJob.objects, OPEN):
         scope = find_system_scope(tenant_id)
         known = OutboxEvent.objects.filter(tenant_id=tenant_id, kind=KIND, subject_id=job_id)
@@ -89,13 +91,14 @@ def ask_for_work(*, now: datetime) -> None:
 
 
 def forget_old(*, now: datetime) -> None:
-    """Drop what is said of jobs that have long ended."""
+    """Delete the rows of jobs that ended long ago."""
     for scope in system_scopes():
         delete_ended(scope, ImportJob, now=now)
 
 
 def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ImportOutcome:
-    """Import chunks until the time is over.  Raises what keeps the database or the keys from being reached."""
+    """Import chunks until the time is over.  Raises errors that mean that the database or the keys cannot be
+    reached."""
     scope = find_system_scope(tenant_id)
     if scope is None:
         return ImportOutcome.OVER
@@ -107,7 +110,7 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
 
 
 def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
-    """Import the next chunk of the job, or end the job when there is none."""
+    """Import the next chunk of the job; complete the job if there is none."""
     try:
         with tenant_transaction(scope):
             cipher = open_tenant(scope.tenant, writing=True)
@@ -122,14 +125,14 @@ def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
                 return _end(scope, _locked(scope, job_id), ImportStatus.COMPLETED, now=now)
             return _import(scope, job, chunk, cipher, now=now)
     except ChunkGone:
-        return ImportOutcome.MORE  # the next look says what there is now
+        return ImportOutcome.MORE  # the next call sees the current state
 
 
 def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetime) -> bool:
-    """The next chunk of the job has ended workers: take it apart, or leave its one record out and say so, the second
-    time that it did so alone.  Whether anything was done.
+    """Handle a chunk that killed workers: split it into its records, or, if it is a single record that did so twice,
+    leave it out and report it.  Returns whether anything changed.
 
-    lost: how many.  reason: why the last of them ended, as of ``leases``.
+    lost: number of workers killed.  reason: why the last of them ended, as in ``leases``.
     """
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
@@ -153,7 +156,7 @@ def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetim
 
 
 def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None:
-    """A turn of the job in the outbox.  position: how many turns it has had; where it is, its chunks say.
+    """One turn of the job in the outbox; its chunks hold the progress.  position: number of turns so far.
 
     Raises Postponed.
     """
@@ -168,7 +171,8 @@ def _mend(scope: Scope, job_id: int, lost: int, reason: str, now: datetime) -> b
 
 
 def _noting_failures(step: Callable[..., ImportOutcome], scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
-    """Raises what is no fault of the work, which is tried again for as long as it takes; or that the time is over."""
+    """Run a step and count its internal failures.  Infrastructure errors and the time limit are raised: they are
+    retried without limit."""
     try:
         return retried(step)(scope, job_id, now=now)
     except (OperationalError, InterfaceError, AdapterError, Unavailable, SoftTimeLimitExceeded):
@@ -186,13 +190,13 @@ turns = RoundRobin({KIND: OutboxKind(job=_part, mend=_mend)})
 
 @dataclass(slots=True)
 class ImportTally:
-    """The outcome of the records of a chunk."""
+    """Counts and errors of a chunk's records."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, number: int, result: Result, *, is_unpinned: bool = False) -> None:
-        """is_unpinned: it says that it was pinned, and no one who may review answers for that."""
+        """is_unpinned: the record asked to be pinned, but its caller may not review."""
         if result is None:
             self.counts["skipped"] += 1
         elif isinstance(result, DomainError):
@@ -231,12 +235,12 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
             by_person.setdefault(found.end_user, {})[line.number] = asked
             if asked.kept is not None and asked.kept.pinned and not asked.is_vouched:
                 unpinned.add(line.number)
-    for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
+    for person in sorted(by_person):  # in a fixed order, so that two imports cannot deadlock
         erased_at = tombstones.block_person(own, person)
         if erased_at is not None and job.created_at <= erased_at:
             results |= dict.fromkeys(by_person[person])
             continue
-        # Vectors from the outbox: a file goes in at the speed of the database, not of the embedder.
+        # The outbox computes the embeddings, so that the import is not as slow as the embedder.
         results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
     tally = ImportTally()
     for number in sorted(results):
@@ -255,7 +259,7 @@ def _next_chunk(scope: Scope, job_id: int) -> ImportChunk | None:
 
 
 def _drop(scope: Scope, chunk: ImportChunk) -> None:
-    """Behind the job's row, as by who cancels.  Raises ChunkGone."""
+    """Delete the chunk.  The job's row is locked first, as by a cancellation.  Raises ChunkGone."""
     gone, _ = ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
     if not gone:
         raise ChunkGone
@@ -265,9 +269,9 @@ def _drop(scope: Scope, chunk: ImportChunk) -> None:
 
 
 def _locked(scope: Scope, job_id: int) -> ImportJob:
-    """The job as it is now, held until the end of the transaction, which is near: cancelling waits for no batch.
+    """The job, locked until the end of the transaction, which is near: a cancellation does not wait for a whole batch.
 
-    Raises ChunkGone where the job is.
+    Raises ChunkGone if the job is deleted.
     """
     job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id).first()
     if job is None:
@@ -291,7 +295,7 @@ def _count(job: ImportJob, tally: ImportTally, cipher: SpaceCipher, *, now: date
 
 
 def _add_errors(job: ImportJob, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
-    """One row has one key version, so the other sealed column is written with it."""
+    """Append to the job's errors.  A row has one key version, so the other encrypted column is rewritten too."""
     kept = (open_errors(cipher, job) + list(errors))[:MOST_ERRORS]
     seal_job(job, open_details(cipher, job), kept, cipher)
 
@@ -319,7 +323,7 @@ def _drop_chunks(scope: Scope, job: ImportJob) -> None:
 
 
 def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
-    """A batch failed for a reason of ours.  It is tried a few times; then the job has failed, and says where."""
+    """A batch failed for an internal reason.  It is retried a few times; then the job fails and reports the line."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         jobs = ImportJob.objects.within(scope).select_for_update(no_key=True)
@@ -336,5 +340,5 @@ def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
             _add_errors(job, [{"line": line, "reason": "the batch that begins here could not be imported"}], cipher)
             job.save(update_fields=["errors_ct", "details_ct", "revision", "key_version"])
         except DecryptError:
-            pass  # the job's own row is what is broken
+            pass  # the job's own row cannot be decrypted
         return _end(scope, job, ImportStatus.FAILED, now=now)

@@ -1,4 +1,4 @@
-"""What is encrypted in the row of an import."""
+"""The encrypted columns of an import job."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from apps.transfers.models.imports import DETAILS, ERRORS, ImportJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What is sealed beside a job.  end_user: of records that name none.  is_vouched: its caller may review."""
+    """Encrypted details of a job.  end_user: default for records that name none.  is_vouched: its caller may review."""
 
     filename: str
     end_user: str | None
@@ -38,7 +38,7 @@ def open_errors(cipher: SpaceCipher, job: ImportJob) -> list[dict[str, Any]]:
 
 
 def seal_job(job: ImportJob, details: Details, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
-    """Seal the job's columns under the cipher's version.  Not yet saved."""
+    """Set the job's encrypted columns, under the cipher's key version.  Does not save."""
     job.revision += 1
     job.key_version = cipher.key_version
     job.details_ct = details.seal(cipher, job.pk)

@@ -1,4 +1,4 @@
-"""From a file to numbered records, and from those to chunks.  Pure; nothing here keeps more than a chunk."""
+"""Splits a file into numbered records, and those into chunks.  Pure functions that hold at most one chunk."""
 
 import io
 import json
@@ -36,7 +36,7 @@ class RecordTooLarge(TooLarge):
 
 @dataclass(frozen=True, slots=True)
 class PayloadLine:
-    """One record as it was sent.  number: of its line, or of its place in the array; from 1."""
+    """One record as it was sent.  number: its line, or its position in the array; from 1."""
 
     number: int
     raw: bytes = field(repr=False)
@@ -48,21 +48,21 @@ def format_of(name: str) -> str:
 
 
 def lines_of(content: bytes, format_: str) -> Iterator[PayloadLine]:
-    """The records, in order; blank lines are none.  Raises ImportUnreadable or RecordTooLarge.
+    """The records in order, without blank lines.  Raises ImportUnreadable or RecordTooLarge.
 
-    Of JSONL a line may be anything: whether it is a record is asked when it is imported.
+    A JSONL line may contain anything; whether it is a valid record is checked when it is imported.
     """
     found = _elements(content) if format_ == "json" else enumerate(io.BytesIO(content.removeprefix(BOM)), 1)
     for number, raw in found:
         if len(raw) > MAX_RECORD:
             raise RecordTooLarge(f"Record {number} is larger than {MAX_RECORD} bytes.")
         if raw := raw.strip():
-            # A line must hold no other line, so that chunks can be taken apart again.
+            # A record must contain no line break, so that chunks can be split again.
             yield PayloadLine(number, raw.replace(b"\r", b" "))
 
 
 def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The elements of an array; or of ``memories`` where the file is an export, which is an object."""
+    """The elements of the array, or of ``memories`` if the file is an export, which is an object."""
     body = content.removeprefix(BOM)
     prefix = "item" if body.lstrip()[:1] == b"[" else "memories.item"
     try:
@@ -74,7 +74,8 @@ def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _shallow(events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The parser's events.  For every level it keeps a path as long as the nesting is deep: so that is bounded."""
+    """The parser's events, with the nesting depth limited: the parser keeps a path per level, as long as the level is
+    deep."""
     depth = 0
     for event in events:
         if event[0].startswith("start_"):
@@ -89,13 +90,13 @@ def _shallow(events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 def _as_json(element: Any) -> bytes:
     try:
         return orjson.dumps(element)
-    except TypeError:  # an integer of more than 64 bits, to be refused as a record and not as a file
+    except TypeError:  # an integer of more than 64 bits: the record is refused, not the file
         return json.dumps(element).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records that are imported together.  is_shared: some of them name an end user of their own."""
+    """Records that are imported together.  is_shared: some of them name their own end user."""
 
     lines: tuple[PayloadLine, ...]
     is_shared: bool
@@ -123,7 +124,7 @@ def batches(lines: Iterable[PayloadLine]) -> Iterator[RecordBatch]:
 
 
 def alone(line: PayloadLine) -> RecordBatch:
-    """The record by itself."""
+    """A batch of this one record."""
     return _batch([line])
 
 

@@ -1,4 +1,4 @@
-"""What a record says.  The rules are those of the API's bodies, and the API lends them (``connect``)."""
+"""The fields of a record.  The API's request bodies define the rules, and the API provides the reader (``connect``)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from apps.core.errors import Invalid
 from apps.ingest.candidates import Proposal
 from apps.transfers.imports.payload import PayloadLine
 
-EXPORTED: Final = "extracted_type"  # what only an exported memory has; no caller may set it elsewhere
+EXPORTED: Final = "extracted_type"  # only exported memories have it; callers cannot set it elsewhere
 
 
 class ReferenceMissing(Invalid):
@@ -26,16 +26,16 @@ class EndUserUnnamed(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecord:
-    """One thing to remember, and for whom."""
+    """One proposal, and its end user."""
 
     end_user: str
     proposal: Proposal
 
 
 class Reader(Protocol):
-    """Makes a Record of what was sent, or raises an Invalid whose message quotes none of it.
+    """Turns raw bytes into an ImportRecord, or raises an Invalid whose message does not quote them.
 
-    end_user: of records that name none.  since: when the import began.
+    end_user: default for records that name none.  since: when the import began.
     """
 
     def __call__(self, raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord: ...
@@ -45,8 +45,8 @@ _paths: list[str] = []
 
 
 def connect(path: str) -> None:
-    """Once, when the API is ready.  path: of a Reader, which imports all of the API: it is imported when there is
-    something to read, and most commands have nothing."""
+    """Register the Reader; called once, when the API is ready.  path: dotted path of the Reader.  It is imported on
+    first use, because it imports the whole API and most commands do not need it."""
     _paths[:] = [path]
 
 
@@ -56,7 +56,8 @@ def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportR
 
 
 def check_reference(line: PayloadLine) -> None:
-    """Raises ReferenceMissing for a record without one.  What is no record at all is refused when it is read."""
+    """Raises ReferenceMissing for a record without a ``client_ref``.  Invalid records are refused later, when they are
+    read."""
     try:
         record = orjson.loads(line.raw)
     except orjson.JSONDecodeError:

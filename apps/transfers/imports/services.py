@@ -1,4 +1,4 @@
-"""Starting, seeing and cancelling imports."""
+"""Start, read and cancel imports."""
 
 import secrets
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Import:
 
     @property
     def progress(self) -> float:
-        """In percent; 100 once the job is over, however it ended, and not before."""
+        """In percent; 100 exactly when the job is over, however it ended."""
         if not self.job.is_open:
             return 100.0
         return min(99.9, round(100 * self.job.processed_records / self.job.total_records, 1))
@@ -62,15 +62,15 @@ def start_import(
     continue_on_error: bool = False,
     now: datetime,
 ) -> Import:
-    """Keep the records of a file, sealed, and have them imported in the background.
+    """Store the records of a file encrypted and import them in the background.
 
-    end_user: of records that name none.  resume: every record must carry a reference.  What records say they were is
-    believed if the caller may review.  Raises ImportUnreadable, ImportEmpty, ReferenceMissing or RecordTooLarge; then
-    nothing was kept.
+    end_user: default for records that name none.  resume: every record must have a reference.  The records' own claims
+    (such as pinned) are accepted if the caller may review.  Raises ImportUnreadable, ImportEmpty, ReferenceMissing or
+    RecordTooLarge, and then stores nothing.
     """
     format_ = format_of(name)
     total = 0
-    for line in lines_of(content, format_):  # once to look at all of it, so that a refused file creates no user
+    for line in lines_of(content, format_):  # validate the whole file first, so that a refused file creates no end user
         total += 1
         if resume:
             check_reference(line)
@@ -108,13 +108,13 @@ def start_import(
 
 
 def get_import(scope: Scope, public_id: str) -> Import:
-    """Raises ImportNotFound, for another tenant's and another environment's as for none."""
+    """Raises ImportNotFound, also for imports of another tenant or environment."""
     with tenant_transaction(scope):
         return _opened(scope, _get(scope, public_id))
 
 
 def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[Import], int]:
-    """The newest, and how many there are.  limit: of those that are listed."""
+    """The newest imports, and their total number.  limit: of the list."""
     with tenant_transaction(scope):
         jobs = _visible(scope)
         if status is not None:
@@ -123,12 +123,12 @@ def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[
 
 
 def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
-    """Stop immediately; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
+    """Stop an import at once; one that has ended does not change.  Imported records stay.  Raises ImportNotFound."""
     with tenant_transaction(scope):
         job = _get(scope, public_id)
         mine = ImportJob.objects.within(scope).filter(pk=job.pk, status__in=OPEN)
         if mine.update(status=ImportStatus.CANCELLED, completed_at=now):
-            # A worker that is at one of them finds it gone in the end, and undoes what it has stored of it.
+            # A worker that is importing one of them finds it deleted at the end, and rolls back.
             ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
             record(
                 scope, actor=scope.principal.label, action=AuditAction.IMPORT_CANCEL, target=f"import:{job.pk}", now=now

@@ -1,4 +1,4 @@
-"""Celery tasks: imports.  Messages carry nothing; rows say what is to be done."""
+"""Celery tasks of imports.  Messages carry nothing; the state is in the rows."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -14,7 +14,7 @@ from apps.transfers.imports import import_worker
     time_limit=import_worker.HARD_LIMIT,
 )
 def work(**_: object) -> None:
-    """Work on the imports of all tenants in turn for a while, and queue the task again if that was not all."""
+    """Work on the imports of all tenants in turn for a while, and queue the task again if some are left."""
     if import_worker.turns.work(clock=timezone.now, seconds=import_worker.SLICE_SECONDS):
         notify(work)
 

@@ -1,4 +1,4 @@
-"""Jobs of imports and exports, and their pieces."""
+"""Models of imports and exports: jobs, their chunks, and links."""
 
 from apps.transfers.models.exports import ExportChunk, ExportJob, ExportLink
 from apps.transfers.models.imports import ImportChunk, ImportJob

@@ -1,4 +1,4 @@
-"""Exports: a job, the file that it makes, sealed in pieces, and the links by which the file is taken once each."""
+"""Models of exports: the job, its encrypted file in chunks, and single-use links to the file."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,12 +7,12 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.transfers.models.jobs import TransferJob, job_constraints, job_indexes
 
-# The names bound into the seals.
+# Names bound into the encryption.
 FILTERS, RESULT, PAYLOAD = "export.filters", "export.result", "export.payload"
 
 
 class ExportStatus(models.TextChoices):
-    """expired: it was completed, and its file is gone: past its time, or because something in it was erased."""
+    """expired: it was completed and its file is gone, because it is too old or something in it was erased."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -28,7 +28,7 @@ class Format(models.TextChoices):
 
 
 class ExportReach(models.TextChoices):
-    """What is exported.  person: everything that is kept of one end user, for a request of theirs."""
+    """What is exported.  person: everything stored about one end user, for a privacy request."""
 
     FILTERED = "filtered"
     ALL = "all"
@@ -37,15 +37,15 @@ class ExportReach(models.TextChoices):
 
 
 class ExportJob(TransferJob):
-    """One file on its way out.  Cursor and counts move with the pieces, in one transaction.
+    """One export job.  Its cursor and counts change in the transaction that writes the chunks.
 
-    filters: what was asked for; result: size and digest of the file.  Both are sealed under the tenant's key: the one
-    may hold words and names, and of a short file the other would show whether a guess at it is right.  space: of the
-    end user named, so that the job leaves with it.  end_user_id, privacy_request_id: of a person's request.
-    newest_id: the highest memory of the export.  section: of a person's export, how many parts of it are done.
-    after_id: what comes next is behind this row.  to_scan, scanned: rows that pass the filters in clear, and how many
-    of them were opened; rows: how many of those are in the file.  error: a code.  retries: asked for by a caller;
-    attempts: how often the piece that is next has failed.
+    filters, result: the requested filters, and size and digest of the file.  Both are encrypted under the tenant's key:
+    filters may contain words and names, and the digest of a short file would confirm a guess of its content.  space: of
+    the end user named, so that the job is deleted with it.  end_user_id, privacy_request_id: set for a privacy request.
+    newest_id: highest memory id of the export.  section: number of finished sections of a person's export.  after_id:
+    the next row has a higher id.  to_scan, scanned: rows that match the filters on unencrypted columns, and how many of
+    them were read.  rows: number of rows in the file.  error: a code.  retries: requested by a caller.  attempts:
+    failures of the next part.
     """
 
     end_user_id = models.BigIntegerField(null=True)
@@ -93,11 +93,11 @@ class ExportJob(TransferJob):
 
 
 class ExportChunk(ScopedModel):
-    """A piece of a file: its bytes, in order of ``number``.  The file is all pieces, one behind the other.
+    """One piece of a file.  The file is the concatenation of its pieces in order of ``number``.
 
-    payload: sealed under the key of the end user's space where all of it is theirs, and under the tenant's where it is
-    of several people.  memory_ids, space_ids: what is in it and whose, so that it goes when one of them is erased;
-    first_id, last_id: the lowest and the highest of the memories.
+    payload: encrypted under the key of the end user's space if all of it is theirs, else under the tenant's key.
+    memory_ids, space_ids: what it contains, so that it is deleted when one of them is erased.  first_id, last_id: the
+    lowest and the highest memory id.
     """
 
     job = models.ForeignKey(ExportJob, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -123,7 +123,8 @@ class ExportChunk(ScopedModel):
 
 
 class ExportLink(ScopedModel):
-    """Leave to take a file once, until ``expires_at``.  Its token is not kept: see ``apps.transfers.exports.links``."""
+    """Permission to download a file once, until ``expires_at``.  The token is not stored: see
+    ``apps.transfers.exports.links``."""
 
     job = models.ForeignKey(ExportJob, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     issued_to = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""Imports: a job, and the records of it that are still to be done, sealed."""
+"""Models of imports: the job, and its remaining records in encrypted chunks."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.transfers.models.jobs import TransferJob, job_constraints, job_indexes
 
-# The names bound into the seals.
+# Names bound into the encryption.
 DETAILS, ERRORS, PAYLOAD = "import.details", "import.errors", "import.payload"
 
 
@@ -19,11 +19,11 @@ class ImportStatus(models.TextChoices):
 
 
 class ImportJob(TransferJob):
-    """One file on its way in.  What remains of it is its chunks; the counters move with them, in one transaction.
+    """One import job.  Its chunks are the remaining work; the counters change in the transaction that deletes a chunk.
 
-    details: the file's name and the end user it is for.  errors: the first hundred lines that were refused.  Both are
-    sealed under the tenant's key.  space: of the end user named for the whole file, so that the job leaves with it.
-    attempts: how often the chunk that is next has failed for a reason of ours.
+    details: the file's name and its end user.  errors: the first hundred refused lines.  Both are encrypted under the
+    tenant's key.  space: of the end user named for the whole file, so that the job is deleted with it.  attempts: how
+    often the next chunk failed for an internal reason.
     """
 
     status = models.CharField(max_length=12, choices=ImportStatus, default=ImportStatus.PENDING)
@@ -39,7 +39,7 @@ class ImportJob(TransferJob):
     skipped = models.IntegerField(default=0)
     rejected = models.IntegerField(default=0)
     already_imported = models.IntegerField(default=0)
-    # A default of the database too: the code before this one makes jobs without it.
+    # Also a database default: the previous version inserts jobs without it.
     pending_review = models.IntegerField(default=0, db_default=0)
 
     objects = ScopedManager["ImportJob"]()
@@ -53,11 +53,11 @@ class ImportJob(TransferJob):
 
 
 class ImportChunk(ScopedModel):
-    """Records that are imported together, or not at all: the row goes in the transaction that stores them.
+    """Records that are imported in one transaction, which deletes this row.
 
-    number: of the batch in the file; where it was taken apart, each of its records is a row with that number.
-    payload: lines of ``number TAB record``.  Sealed under the key of the end user's space where all of it is theirs,
-    and under the tenant's where it names several people.
+    number: of the batch in the file; if it was split, each of its records is a row with that number.  payload: lines of
+    ``number TAB record``, encrypted under the key of the end user's space if all of it is theirs, else under the
+    tenant's key.
     """
 
     job = models.ForeignKey(ImportJob, models.CASCADE, related_name="+", db_constraint=False, db_index=False)

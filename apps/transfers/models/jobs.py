@@ -1,4 +1,4 @@
-"""What an import and an export have in common: a job of one caller, done in slices by a worker."""
+"""The abstract model of imports and exports: one caller's job, run in slices by a worker."""
 
 from typing import Any, ClassVar
 
@@ -6,18 +6,18 @@ from django.db import models
 
 from apps.core.scoping import ScopedModel
 
-OPEN = ("pending", "running")  # states in which there is work left
+OPEN = ("pending", "running")  # states with work left
 
 
 class TransferJob(ScopedModel):
-    """A job: whose, asked for by whom, and how far it is.
+    """A job: its scope, its caller and its progress.
 
-    status: of the kind's own states; those in OPEN have work left.  space: of the end user named for the whole job, so
-    that the job leaves with it.  attempts: how often the part that is next has failed for a reason of ours.
+    status: one of the kind's own states; those in OPEN have work left.  space: of the end user named for the whole job,
+    so that the job is deleted with it.  attempts: how often the next part failed for an internal reason.
     """
 
     status: Any
-    has_file: ClassVar = False  # a file that is there keeps the row of the job
+    has_file: ClassVar = False  # whether an existing file keeps the job's row
 
     public_id = models.CharField(max_length=32)
     environment = models.CharField(max_length=16)
@@ -43,7 +43,7 @@ class TransferJob(ScopedModel):
 
 
 def job_constraints(name: str) -> tuple[models.UniqueConstraint, ...]:
-    """Of the table of a kind of job.  name: of the kind, which the names of the constraints begin with."""
+    """Constraints of a job table.  name: of the kind; prefix of the constraints' names."""
     return (
         models.UniqueConstraint(fields=("tenant", "public_id"), name=f"{name}_public_id"),
         models.UniqueConstraint(fields=("tenant", "id"), name=f"{name}_in_tenant"),
@@ -51,7 +51,7 @@ def job_constraints(name: str) -> tuple[models.UniqueConstraint, ...]:
 
 
 def job_indexes(name: str) -> tuple[models.Index, ...]:
-    """As ``job_constraints``."""
+    """Indexes of a job table.  name: as in ``job_constraints``."""
     return (
         models.Index(fields=("tenant", "environment", "-id"), name=f"{name}_newest"),
         models.Index(fields=("tenant", "id"), condition=models.Q(status__in=OPEN), name=f"{name}_open"),

@@ -1,4 +1,4 @@
-"""Times as logs and the API write them: they sort, fit on one line and leave no doubt about the month."""
+"""Date and time formats like those of logs and the API: sortable, on one line, with an unambiguous month."""
 
 DATETIME_FORMAT = "Y-m-d H:i:s"
 SHORT_DATETIME_FORMAT = "Y-m-d H:i"

@@ -1,1 +1,1 @@
-"""The database that comes with memsync, for people who have none yet."""
+"""The embedded PostgreSQL server, for users without a database server of their own."""

@@ -1,10 +1,10 @@
-"""Run as a script, in front of a child: take its identity, tie its life to the parent's, then become it.
+"""Wrapper script that starts a child: take its identity, tie its life to the parent's, then exec the command.
 
     child.py IDENTITY SIGNAL PARENT NICENESS COMMAND...
 
-A program of its own, not a function after fork: the parent has threads by then.  Imports little, so that it costs some
-ten milliseconds.  IDENTITY is ``same``, ``namespace:UID:GID`` or ``account:UID:GID``; the latter two are for
-PostgreSQL, which refuses to run as root.
+It is a program, not a function called after fork, because the parent already has threads.  It imports little, so that
+it takes only some ten milliseconds.  IDENTITY is ``same``, ``namespace:UID:GID`` or ``account:UID:GID``; the latter two
+are for PostgreSQL, which refuses to run as root.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def main(identity: str, deadly: str, parent: str, niceness: str, *command: str) 
         enter_namespace(*map(int, ids.split(":")))
     elif kind == "account":
         become(*map(int, ids.split(":")))
-    # After the change of identity, which clears it.  The second question closes the gap in which the parent died.
+    # Set it after the change of identity, which clears it.  Then check the parent, which may have died before the call.
     if sys.platform == "linux":
         _check(_libc.prctl(PR_SET_PDEATHSIG, int(deadly), 0, 0, 0))
     if os.getppid() != int(parent):
@@ -41,8 +41,11 @@ def main(identity: str, deadly: str, parent: str, niceness: str, *command: str) 
 
 
 def step_back(niceness: int) -> None:
-    """Leave the processor to others.  Where Linux groups processes by session, only the group's own value counts; it
-    may be set by all users together ten times a second."""
+    """Lower the process's priority, and its session's.
+
+    Where Linux schedules by session (autogroup), only the session's value counts.  All users together may set it ten
+    times a second.
+    """
     if not niceness:
         return
     os.nice(niceness)
@@ -59,7 +62,7 @@ def step_back(niceness: int) -> None:
 
 
 def enter_namespace(uid: int, gid: int) -> None:
-    """Be seen as uid while files made or read are still root's."""
+    """Enter a user namespace in which the process has this uid, while its files still belong to root."""
     _check(_libc.unshare(CLONE_NEWUSER))
     for file, line in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{gid} 0 1")):
         with open(f"/proc/self/{file}", "w") as handle:
@@ -67,7 +70,7 @@ def enter_namespace(uid: int, gid: int) -> None:
 
 
 def become(uid: int, gid: int) -> None:
-    """Change to an account for good, keeping only the capability to reach files in root's directories."""
+    """Switch to an account permanently, keeping only the capability to reach files in root's directories."""
     os.setgroups([])
     os.setgid(gid)
     _check(_libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))

@@ -1,8 +1,8 @@
-"""The errors of the embedded instance: why it cannot run, and the exit code of each."""
+"""Errors of the embedded instance, each with the exit code of `memsync up`."""
 
 
 class EmbeddedError(Exception):
-    """The embedded instance cannot run.  Says what to do; exit_code is what `memsync up` ends with."""
+    """The embedded instance cannot run.  The message says what to do; exit_code is that of `memsync up`."""
 
     exit_code = 1
 

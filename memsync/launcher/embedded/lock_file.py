@@ -1,6 +1,6 @@
-"""The lock file of a directory: one process at a time holds it, and others can ask which.
+"""Lock file of a directory: one process at a time holds it, and others can look up which.
 
-`memsync up` holds that of a home, and the embedded server that of its own directory.
+`memsync up` holds the lock of its home, and the embedded server that of its own directory.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from memsync.launcher.embedded.errors import AlreadyRunning
 
 
 def lock(path: Path) -> IO[str]:
-    """Hold path for this process; released when the process ends, however it ends.  Raises AlreadyRunning."""
+    """Lock path for this process; the lock is released however the process ends.  Raises AlreadyRunning."""
     handle = path.open("a+")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -30,7 +30,7 @@ def lock(path: Path) -> IO[str]:
 
 
 def holder(home: Path) -> int | None:
-    """The process that holds the lock of a home, if one does."""
+    """The pid of the process that holds the home's lock, or None."""
     try:
         with (home / "lock").open() as handle:
             try:

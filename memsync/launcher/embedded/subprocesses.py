@@ -1,4 +1,4 @@
-"""Child processes: start them so that they die with us, and, where we are root, as an account without privileges."""
+"""Start child processes that end with their parent; when running as root, under an account without privileges."""
 
 import contextlib
 import os
@@ -16,11 +16,11 @@ CHILD = Path(__file__).with_name("child.py")
 
 @dataclass(frozen=True)
 class Identity:
-    """Who the server runs as, since PostgreSQL refuses root.
+    """The identity under which the server runs, since PostgreSQL refuses root.
 
-    In a user namespace root is seen as `nobody`, while its files stay root's own.  Where namespaces are forbidden, as
-    in most containers, the process becomes that account in earnest and keeps one capability of root's, to reach files
-    in directories that are root's alone; then the data directory is given to the account.
+    In a user namespace root appears as `nobody`, while its files still belong to root.  Where namespaces are forbidden,
+    as in most containers, the process switches to that account and keeps one capability of root, to reach files in
+    directories that only root can enter; the data directory is then given to the account.
     """
 
     account: pwd.struct_passwd | None = None
@@ -33,7 +33,7 @@ class Identity:
 
 
 def unprivileged_accounts() -> list[pwd.struct_passwd]:
-    """The accounts of this system that may run a server in place of root."""
+    """System accounts under which root may run a server."""
     found = []
     for name in ("nobody", "postgres"):
         with contextlib.suppress(KeyError):
@@ -52,7 +52,7 @@ def spawn(
     identity: Identity | None = None,
     niceness: int = 0,
 ) -> subprocess.Popen[bytes]:
-    """Start a child that gets `deadly` when this process dies, in a session of its own: Ctrl-C reaches only us."""
+    """Start a child in its own session, so that Ctrl-C reaches only us.  It gets `deadly` when this process dies."""
     prepared = [str(identity or Identity()), str(int(deadly)), str(os.getpid()), str(niceness)]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(CHILD), *prepared, *command],

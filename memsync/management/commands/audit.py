@@ -108,7 +108,7 @@ class Command(PlainCommand):
             raise CommandError(f"The audit trail is not intact: {_sentence(report.findings[0])}", returncode=1)
 
     def _verify_database(self, options: dict[str, Any]) -> VerificationReport:
-        # Files first: what they have seen has been committed, so the snapshot that is opened next has it too.
+        # Read the checkpoint files first: what they cover is committed, so the snapshot opened next contains it.
         given = _checkpoints_of_files(options)
         chain = get_tenant(options["tenant"]).pk if options["tenant"] else None
         with _snapshot(), self._progress(options) as progress:
@@ -205,7 +205,7 @@ class Command(PlainCommand):
 
     @contextmanager
     def _progress(self, options: dict[str, Any]) -> Iterator[Any]:
-        """A bar on the terminal's error side; none where a program reads."""
+        """A progress bar on stderr, hidden with --json."""
         with Progress(console=Console(stderr=True), disable=options["json"], transient=True) as bar:
 
             def along(things: Iterable[Any], name: str, total: int | None) -> Iterable[Any]:
@@ -215,7 +215,7 @@ class Command(PlainCommand):
 
 
 def _checkpoints_of_files(options: dict[str, Any]) -> list[Signed]:
-    """Of the file or directory that was named, which must hold some; else of the default one, if it is there."""
+    """The checkpoints of the named file or directory, which must hold some; else of the default one, if it exists."""
     default = Path(settings.AUDIT_CHECKPOINT_DIR)
     named = options["checkpoint"] or options["from_dir"]
     path = named or (default if default.is_dir() else None)
@@ -235,7 +235,7 @@ def _checkpoints_of_files(options: dict[str, Any]) -> list[Signed]:
 
 
 def _heads_of_newest(given: list[Signed], good: list[Signed]) -> list[Head] | None:
-    """What the newest believed checkpoint of a file says of all chains, those included that it does not list."""
+    """The heads of all chains according to a file's newest valid checkpoint, including those that it does not list."""
     hashes = {one.statement.hash for one in good}
     believed = [one.statement for one in given if one.statement.hash in hashes]
     newest = max(believed, key=lambda one: one.number, default=None)
@@ -250,7 +250,7 @@ def _unfounded(given: list[Signed]) -> VerificationFinding:
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """As the operator, at one moment: what is recorded meanwhile is for the next time."""
+    """Read everything as the operator in one snapshot: events recorded meanwhile are left to the next run."""
     with transaction.atomic(using=OPERATOR), connections[OPERATOR].cursor() as cursor:
         cursor.execute("set transaction isolation level repeatable read, read only")
         cursor.execute("select row_security_active('audit_auditevent')")

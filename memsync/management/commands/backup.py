@@ -63,7 +63,7 @@ def _pruned(kind: Kind, folder: Path, options: dict[str, Any], now: Any) -> list
 
 
 def _folders(options: dict[str, Any]) -> dict[Kind, Path]:
-    """The data first: the keyring's backup must know every key that the data's was made under."""
+    """Data first: the keyring's backup must contain every key that the data's backup uses."""
     to, keyring_to = options["to"].resolve(), options["keyring_to"]
     keyring_to = keyring_to.resolve() if keyring_to else to
     if options["only"]:

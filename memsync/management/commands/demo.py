@@ -91,7 +91,7 @@ def _tenant(name: str | None) -> Tenant:
 
 
 def _address(said: str | None) -> str | None:
-    """Where a server answers; None where none runs.  One that was named must answer."""
+    """URL of the server; None if none runs.  A server named on the command line must answer."""
     address = (said or url() or "").rstrip("/")
     if address and smoke_test.is_healthy(address):
         return address
@@ -102,7 +102,7 @@ def _address(said: str | None) -> str | None:
 
 @contextmanager
 def _door(tenant: Tenant, end_user: str, address: str | None, *, now: datetime) -> Iterator[Door]:
-    """Access for an end user who does not exist yet; over HTTP with a key that is revoked after the demo."""
+    """Access for a new end user; over HTTP with an API key that is revoked after the demo."""
     scope = scope_in(tenant, principal=operator())
     if address is None:
         yield ServiceDoor(_for_end_user(scope, end_user, now=now), now=now)
@@ -122,7 +122,7 @@ def _door(tenant: Tenant, end_user: str, address: str | None, *, now: datetime) 
 
 
 def _for_end_user(scope: Scope, end_user: str, *, now: datetime) -> Scope:
-    """As the API would make it from a development key."""
+    """The scope that the API would derive from a development key."""
     scope = replace(
         scope,
         environment=Environment.DEVELOPMENT,

@@ -20,7 +20,7 @@ from memsync.management.plain import PlainCommand, add_json, chosen_tenant, dura
 
 ENVIRONMENTS = [environment.value for environment in Environment]
 ENDS = {"active": "until", "expired": "since", "revoked": "since"}
-BEGINNING = 20  # characters of the longest prefix
+BEGINNING = 20  # characters shown: the length of the longest key prefix
 COLOURS = {"active": "green", "expired": "yellow", "revoked": "red"}
 
 
@@ -111,7 +111,7 @@ class Command(PlainCommand):
             return
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column("id", no_wrap=True)
-        # A beginning that is cut off could not be given to rotate and revoke; a long name may take several lines.
+        # A truncated prefix could not be passed to rotate and revoke; a long name may wrap.
         table.add_column("begins with", min_width=BEGINNING, max_width=BEGINNING, overflow="fold")
         table.add_column("environment", no_wrap=True)
         table.add_column("state", no_wrap=True)
@@ -169,7 +169,7 @@ def _find(scope: Scope, named: str) -> ApiKey:
     for key in list_keys(scope):
         if named in (str(key.pk), key.kid, key.prefix) or named.startswith(f"{key.prefix}_"):
             return key
-    shown = "_".join(named.split("_")[:3])  # the user may have given the whole key, and terminals are recorded
+    shown = "_".join(named.split("_")[:3])  # the user may have typed the whole key, and terminals are recorded
     raise ApiKeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows its keys.")
 
 

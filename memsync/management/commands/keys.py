@@ -24,9 +24,9 @@ from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
-TURN_SECONDS = 1.0  # between two looks at the bar
+TURN_SECONDS = 1.0  # seconds between updates of the progress bar
 MOST_SHOWN = 100
-PAUSE_SECONDS = 0.3  # while workers are at it
+PAUSE_SECONDS = 0.3  # seconds between updates while workers do the work
 COLOURS = {"active": "green", "pending": "cyan", "read_only": "yellow", "retired": "dim", "destroyed": "dim red"}
 
 
@@ -134,7 +134,7 @@ class Command(PlainCommand):
             self.say(f"[bold]{name}[/bold]: {rows:,} rows would be re-encrypted.")
 
     def _see_it_through(self, scope: Scope, one: KeyRotation, options: dict[str, Any]) -> None:
-        """Work at it, beside whatever workers there are."""
+        """Work on the rotation until it is finished, beside any running workers."""
         with self.bar(options) as bar:
             line = bar.add_task(scope.tenant.name, total=max(1, one.rows_total))
             while True:

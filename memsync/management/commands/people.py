@@ -124,6 +124,6 @@ class Command(PlainCommand):
 
 
 def _pages() -> str | None:
-    """The address of the pages for people.  Browsers know no passkeys for an address of numbers."""
+    """URL of the pages for people.  Browsers allow no passkeys on IP addresses."""
     at = (url() or "").replace("127.0.0.1", "localhost")
     return f"{at}/app/" if at else None

@@ -22,7 +22,7 @@ from memsync.launcher import first_run
 from memsync.launcher.embedded import roles
 from memsync.ops.migration import migrate
 
-ONE_AT_A_TIME = 72_101  # an advisory lock: two hosts may start at once
+ONE_AT_A_TIME = 72_101  # key of an advisory lock: two hosts may start at once
 
 
 class Command(BaseCommand):
@@ -47,7 +47,7 @@ class Command(BaseCommand):
                 raise CommandError(str(error)) from error
             finally:
                 cursor.execute("select pg_advisory_unlock(%s)", [ONE_AT_A_TIME])
-        if migrated:  # builds the models' graphs; later starts find them on disk
+        if migrated:  # this builds the models' graphs; later starts read them from disk
             warm_models()
         answer = {"migrated": migrated, "bound": bound, **found}
         if options["json"]:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
 
 def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for what was made just now: it is shown once and kept nowhere."""
+    """Lines that show the secrets created now, which are stored nowhere."""
     for environment, text in found["keys"].items():
         if text:
             yield f"  {environment} key: {text}"
@@ -72,8 +72,8 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def make_first_kek() -> None:
-    """The local keyring's file, where that is the provider and there is nothing yet that an older file had wrapped."""
-    get_kms()  # refuses a file unless files are allowed
+    """Create the local keyring's file, if that is the key provider and no key was wrapped with an earlier file."""
+    get_kms()  # raises unless a key file is allowed
     path = settings.KMS["OPTIONS"].get("path")
     local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
     if local and not Path(path).exists() and not list_tenants():
@@ -82,7 +82,7 @@ def make_first_kek() -> None:
 
 
 def grant() -> None:
-    """To the roles that the addresses name; to none where one role does everything."""
+    """Grant rights to the roles that the database URLs name; nothing to do if one role does everything."""
     app, operator = (_role(name) for name in ("DATABASE_URL", "OPERATOR_DATABASE_URL"))
     connections["default"].ensure_connection()
     roles.grant_main(connections["default"].connection, app=app, operator=operator or app)

@@ -102,7 +102,7 @@ class Command(PlainCommand):
             self.tell_done(done, options)
 
     def chosen(self, scope: Scope, options: dict[str, Any]) -> tuple[Target, str, str]:
-        """The target, what must be typed to confirm it, and what that is."""
+        """The target, the text that must be typed to confirm it, and a description of that text."""
         match options["verb"]:
             case "memory":
                 target = Target.memories(options["ids"])
@@ -140,7 +140,7 @@ class Command(PlainCommand):
             raise CommandError(f"A transaction still reads {', '.join(done.waits)}: run it again.")
 
     def may_go_on(self, target: Target, plan: Mapping[str, int], name: str, what: str, options: dict[str, Any]) -> bool:
-        """Whether it shall be done.  Raises CommandError when it was not confirmed."""
+        """Whether to go on.  Raises CommandError if the erasure was not confirmed."""
         if options["dry_run"]:
             self.tell_plan(target, plan, options)
             return False
@@ -188,7 +188,7 @@ def _table(heading: str, counts: Mapping[str, int]) -> Table:
 
 
 def _person(scope: Scope, external_id: str) -> int:
-    """The end user's id, from any environment that they are in.  Raises SpaceNotFound."""
+    """The end user's id, looked up in all environments.  Raises SpaceNotFound."""
     for environment in Environment:
         found = find_end_user(replace(scope, environment=environment), external_id)
         if found is not None:

@@ -162,7 +162,7 @@ class Command(PlainCommand):
 
 
 def _described(opened: OpenedTenant) -> dict[str, Any]:
-    """As `memsync up --json` says it; there is no sign-in for one tenant, and nothing was started."""
+    """The same keys as in `memsync up --json`; there are no users for one tenant, and nothing was started."""
     return {
         "url": url(),
         "tenant": opened.tenant.name,

@@ -26,8 +26,8 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
-TURN_SECONDS: Final = 1.0  # between two looks at the bar
-PAUSE_SECONDS: Final = 0.3  # while a worker is at it
+TURN_SECONDS: Final = 1.0  # seconds between updates of the progress bar
+PAUSE_SECONDS: Final = 0.3  # seconds between updates while a worker does the work
 MOST_SAMPLES: Final = 100
 TELLING: Final = (
     "Memories are identified by phrases (--words, whole words in any case, `*` for any ending, `#` for a number), by "
@@ -105,7 +105,7 @@ class Command(PlainCommand):
         }  # fmt: skip
         verbs[options["verb"]](scope, options)
 
-    # -- what there is -------------------------------------------------------------------------------------------------
+    # -- lists --------------------------------------------------------------------------------------------------------
 
     def list(self, scope: Scope, options: dict[str, Any]) -> None:
         registry, counts = read_registry(scope), type_changes.count_by_type(scope)
@@ -223,7 +223,7 @@ class Command(PlainCommand):
             self.say(_sentence(scope, change))
 
     def _work(self, scope: Scope, change: TypeChange, options: dict[str, Any]) -> None:
-        """Work at it, beside or instead of a worker."""
+        """Work on the change until it is finished, beside or instead of a worker."""
         with self.bar(options) as bar:
             total = (
                 type_changes.count_to_undo(scope, change) if change.state == ChangeState.UNDOING else change.rows_total

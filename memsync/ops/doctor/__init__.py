@@ -1,1 +1,1 @@
-"""`memsync doctor`: is everything well?  It looks at every part, and says of what is not well what to do."""
+"""`memsync doctor`: check every part of an instance, and say how to fix each problem."""

@@ -1,4 +1,4 @@
-"""Work beside requests: the broker, the outbox, beat, the workers and their queues."""
+"""Checks of background work: the broker, the outbox, beat, the workers and their queues."""
 
 import secrets
 import threading
@@ -20,8 +20,8 @@ QUEUE_WARN: Final = 10_000
 
 
 def check_broker(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the broker answers, and how many messages wait there."""
-    with ThreadPoolExecutor(1) as pool:  # as a request does it: in another thread than the one that set Django up
+    """Whether the broker answers, and how many messages are queued."""
+    with ThreadPoolExecutor(1) as pool:  # in another thread than Django's setup, as in a request
         scheme, waiting = pool.submit(_look_into_the_queue).result()
     said = f"{scheme}, {waiting} message{' waits' if waiting == 1 else 's wait'}"
     if waiting > QUEUE_WARN:
@@ -31,7 +31,7 @@ def check_broker(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def _look_into_the_queue() -> tuple[str, int]:
-    """What kind of broker there is, and how many messages wait.  By the application that tasks are sent by."""
+    """The broker's transport and its number of queued messages, through the application that sends tasks."""
     app = drain.app
     with app.connection_for_write(connect_timeout=3) as connection:
         connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=3)
@@ -40,7 +40,7 @@ def _look_into_the_queue() -> tuple[str, int]:
 
 
 def check_outbox(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether work of the outbox waits too long or fails."""
+    """Whether outbox events are late or fail."""
     rows = OutboxEvent.objects.exclude(kind=OF_THE_DOCTOR)
     count, failing = rows.count(), rows.exclude(error="").count()
     oldest = rows.filter(run_after__lte=visit.now).aggregate(at=Min("run_after"))["at"]
@@ -57,9 +57,9 @@ def check_outbox(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_worker_and_beat(visit: Visit) -> Iterator[DoctorFinding]:
-    """A row of no tenant in the outbox, which no message announces: beat must, and a worker must take it out.
+    """Whether beat triggers the outbox and a worker drains it, using a test event of no tenant.
 
-    When beat does not, we send the message ourselves, to know which of the two is missing.
+    No message announces the event, so beat must send one.  If it does not, send it here, to tell which part is missing.
     """
     row = OutboxEvent.objects.create(
         tenant_id=0, kind=OF_THE_DOCTOR, subject_id=secrets.randbits(62), run_after=visit.now - timedelta(days=365),
@@ -70,7 +70,7 @@ def check_worker_and_beat(visit: Visit) -> Iterator[DoctorFinding]:
         if _gone(row, visit.patience):
             yield ok("worker and beat", f"work without a message was done after {time.monotonic() - began:.1f} s")
             return
-        threading.Thread(target=notify, args=[drain], daemon=True).start()  # a broker that is away would hold us up
+        threading.Thread(target=notify, args=[drain], daemon=True).start()  # an unreachable broker blocks
         if _gone(row, visit.patience):
             yield fail("beat", "a worker processes messages, but beat sends none", HINTS["beat"])
         else:
@@ -80,8 +80,10 @@ def check_worker_and_beat(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_queues(visit: Visit) -> Iterator[DoctorFinding]:
-    """A row of no tenant for each queue, and a message there to take it out; the rows are not due, so that only who
-    takes the message does."""
+    """Whether a worker consumes each queue, using one test event and one message per queue.
+
+    The events are not due, so that only the worker that takes the message removes them.
+    """
     queues = [queue.name for queue in drain.app.conf.task_queues]
     rows = [
         OutboxEvent.objects.create(

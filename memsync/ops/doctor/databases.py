@@ -1,4 +1,4 @@
-"""The settings, and the databases that they name: whether they answer, keep tenants apart and have room."""
+"""Checks of the settings and of the databases: reachable, tenants isolated, connections free, clocks equal."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,16 +11,16 @@ from memsync import checks
 from memsync.ops.doctor.findings import GIB, HINTS, DoctorFinding, Visit, fail, ok, warn
 
 SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
-ROOM: Final = 0.8  # of the connections that a server takes
+ROOM: Final = 0.8  # share of the server's connections in use
 
 
 def check_settings(visit: Visit) -> Iterator[DoctorFinding]:
-    """What Django's system checks say of the settings."""
+    """Whether Django's system checks find errors in the settings."""
     yield from _checked("settings", run_checks(), "as they should be")
 
 
 def check_walls(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether row-level security, roles and grants keep tenants apart."""
+    """Whether row-level security, roles and grants isolate tenants."""
     messages = run_checks(tags=[Tags.database], databases=list(checks.DATABASES))
     tables = len(checks.tenant_tables())
     yield from _checked("walls", messages, f"row-level security is forced on {tables} tables; roles and logs are right")
@@ -36,7 +36,7 @@ def _checked(part: str, messages: list[Any], well: str) -> Iterator[DoctorFindin
 
 
 def check_database(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the main database answers, and what it is."""
+    """Whether the main database answers, with its version."""
     with connections["default"].cursor() as cursor:
         cursor.execute(
             "select current_setting('server_version'), current_user::text, pg_database_size(current_database()),"
@@ -47,7 +47,7 @@ def check_database(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_keyring_database(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the keyring database answers, and what it is."""
+    """Whether the keyring database answers, with its version."""
     with connections["keyring"].cursor() as cursor:
         cursor.execute("select current_setting('server_version'), current_user::text")
         server, role = cursor.fetchone()
@@ -55,7 +55,7 @@ def check_keyring_database(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_free_connections(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the data's server has connections left for who comes next."""
+    """Whether the main database's server has connections left."""
     with connections["default"].cursor() as cursor:
         cursor.execute(
             "select count(*), current_setting('max_connections')::int"

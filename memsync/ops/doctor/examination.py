@@ -1,4 +1,4 @@
-"""The parts, in order, and the examination of each by itself: one that is broken does not hide the next."""
+"""The list of checks in order, and a runner in which a failing check does not hide the next."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Final
 from memsync.ops.doctor import background_work, databases, keys_and_models, machine
 from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail
 
-PATIENCE: Final = 8.0  # seconds; beat rings every two
+PATIENCE: Final = 8.0  # seconds; beat triggers the outbox every two
 
 PARTS: Final[dict[str, Callable[[Visit], Iterator[DoctorFinding]]]] = {
     "versions": machine.check_versions,
@@ -34,10 +34,10 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[DoctorFinding]]]] = {
 
 
 def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[DoctorFinding]:
-    """Every finding, in the order in which one would mend them: files, settings, databases, keys, work."""
+    """All findings, in the order in which one would fix problems: files, settings, databases, keys, work."""
     for part, look in PARTS.items():
         try:
             yield from look(Visit(now, patience))
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one part, the others are looked at)
-            # Its class only: the message of a database's error may quote a row, that of a driver an address.
+            # Only the error's class: a database's message may quote a row, and a driver's an address.
             yield fail(part, f"could not be checked: {type(error).__name__}", HINTS.get(part, "See the logs."))

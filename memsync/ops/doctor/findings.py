@@ -1,6 +1,6 @@
-"""What is found of a part: whether it is well, what is said of it, and what to do if it is not.
+"""A finding of the doctor: the part, its status, a message, and how to fix a problem.
 
-No finding holds content, a key or an address's password.
+No finding holds content, a key, or the password of a URL.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-GIB: Final = 1 << 30  # sizes are said in these
+GIB: Final = 1 << 30  # unit of sizes in messages
 
 HINTS: Final = {
     "database": "Is `memsync up` running, and DATABASE_URL right?",
@@ -45,7 +45,7 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """patience: seconds to wait for beat, and again for a worker."""
+    """Parameters of an examination. patience: seconds to wait for beat, and again for a worker."""
 
     now: datetime
     patience: float

@@ -1,4 +1,4 @@
-"""The key provider, the keys, rows that grant something, rows that failed their seal, and the local models."""
+"""Checks of the key provider, the keys, signed rows, quarantined rows, and the local models."""
 
 import time
 from collections import Counter
@@ -47,7 +47,7 @@ def check_keys(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_rows_that_grant(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether keys, roles, tenants and users are unchanged."""
+    """Whether the rows that grant access are unmodified: API keys, roles, tenants and users."""
     found = Counter(one.kind for one in list_unbound())
     if found:
         said = "not written by the service, and refused: "
@@ -58,7 +58,7 @@ def check_rows_that_grant(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_quarantine(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether rows failed their seal."""
+    """Whether rows are quarantined because they failed to decrypt."""
     count = QuarantinedRow._default_manager.using(OPERATOR).count()
     if count:
         yield warn(
@@ -71,7 +71,7 @@ def check_quarantine(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_embedder(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the embedder makes vectors, and how long it takes."""
+    """Whether the embedder works, and how long it takes."""
     embedder = get_embedder()
     began = time.perf_counter()
     vectors = embedder.embed(["Is everything well?"])
@@ -80,7 +80,7 @@ def check_embedder(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_classifier(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether the classifier reads a text, and how long it takes."""
+    """Whether the classifier works, and how long it takes."""
     classifier = get_classifier()
     if classifier is None:
         yield ok("classifier", "none: only guards and the filler reject input")

@@ -1,4 +1,4 @@
-"""The parts of this machine: versions, the files of the home, the disk, and the processes of `memsync up`."""
+"""Checks of this machine: versions, the files of the home, the disk, and the processes of `memsync up`."""
 
 import platform
 import shutil
@@ -16,14 +16,14 @@ FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
 
 
 def check_versions(visit: Visit) -> Iterator[DoctorFinding]:
-    """The versions of memsync, Python and the libraries that matter most."""
+    """The versions of memsync, Python and the most important libraries."""
     names = ("django", "celery", "cryptography", "psycopg")
     of_libraries = ", ".join(f"{name} {version(name)}" for name in names)
     yield ok("versions", f"memsync {version('memsync')}, Python {platform.python_version()}, {of_libraries}")
 
 
 def check_files(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether secrets, keys and data can be read by their owner alone."""
+    """Whether only their owner can read secrets, keys and data."""
     home = Path(settings.MEMSYNC_HOME)
     private = [home, home / instance.SECRETS_FILE, home / instance.INSTANCE_FILE, home / "logs", home / "postgres"]
     private += [home / "postgres" / "superuser", Path(settings.KMS["OPTIONS"].get("path") or home / instance.KEK_FILE)]
@@ -50,7 +50,7 @@ def check_disk(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_processes(visit: Visit) -> Iterator[DoctorFinding]:
-    """Those of `memsync up`, where it runs here; elsewhere only their starter knows them."""
+    """The processes of `memsync up`, if it runs here; other processes are known only to what started them."""
     running = instance.running().get("processes", {})
     for name, process in running.items():
         if not Path(f"/proc/{process['pid']}").exists():

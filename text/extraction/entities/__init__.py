@@ -1,4 +1,4 @@
-"""Who and what a kept statement is about, and how they stand to each other: tables, and a few ways to read them."""
+"""Entities and relations in a kept statement: word tables, and the rules that read them."""
 
 from text.extraction.entities.recognizer import read_entities
 

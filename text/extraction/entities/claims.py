@@ -1,4 +1,4 @@
-"""How the owner of a claim stands to whom it names, and the names themselves as they were written."""
+"""Relations implied by claims, and the entity names in them as written."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ DENIED = patterns.compile(
 
 
 def relation(owner: Mention, role: str, named: Mention) -> RelationMention:
-    """How the owner of a role is related to the person who has it."""
+    """The relation between the owner of a role and the person who has it."""
     if role in BOSS:
         return RelationMention(subject=owner, predicate="reports_to", object=named)
     if role in REPORTEE:
@@ -30,10 +30,10 @@ def relation(owner: Mention, role: str, named: Mention) -> RelationMention:
     return RelationMention(subject=owner, predicate="related_to", object=named, value=role)
 
 
-# --- from the canonical key: what the other rules found, also where nothing is written like a name -------------------
+# --- from the canonical key: the values found by other rules, even if not written like names ------------------------
 
 OWN_NAME: Final = ("user.name", "user.preferred_name")
-# The last part of a key, with the relation and the type of its object.
+# Last part of a key -> (relation, type of its object).
 _ATTRIBUTES: Final = {
     "reports_to": ("reports_to", PERSON),
     "team": ("member_of", TEAM),
@@ -94,7 +94,7 @@ def _subject(about: list[str], plain: str) -> Mention | None:
     name = surface(about[0], plain) if len(about) == 1 else ""
     if name:
         return person(name)
-    # Whom the turn spoke of before is referred to by a pronoun here.
+    # A pronoun here refers to the person of whom the turn spoke before.
     pronoun = _HE_OR_SHE.search(plain.lower()) if len(about) == 1 else None
     return Mention(pronoun=pronoun[1]) if pronoun else None
 
@@ -104,7 +104,7 @@ _SPAN = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
 
 
 def surface(canonical: str, plain: str) -> str:
-    """The words of the text that a canonical value stands for; empty where they cannot be found."""
+    """The words of the text that express a canonical value; empty if they cannot be found."""
     first, size = canonical.split("_")[0], canonical.count("_") + 1
     tokens = list(_SPAN.finditer(plain))
     for at, token in enumerate(tokens):

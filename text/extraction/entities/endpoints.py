@@ -1,4 +1,4 @@
-"""The words of a text that stand for a person or a thing: names, roles, offices, pronouns, the user's own things."""
+"""Mentions of persons and things in a text: names, roles, offices, pronouns, the user's own things."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from text.given_names import GIVEN_NAMES
 from text.mentions import Mention
 from text.vocabulary import ORGANIZATION, PERSON, PLACE, PRODUCT, PROJECT, TEAM
 
-MOST: Final = 24  # of one text
+MOST: Final = 24  # mentions per text
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """text[start:end] stands for ``named``.  owner: of a role, whose it is; whose: its possessive, as it was said."""
+    """text[start:end] refers to ``named``.  owner: whose role it is; whose: the possessive as written."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ _THING: Final = patterns.compile(
 )
 _TOKEN: Final = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*[+#]*")
 _WORD: Final = patterns.compile(r"[a-z]+")
-# By one of which an expression above can match at all: looking for words is quicker.
+# Words required by the expressions above: searching for words is faster.
 _ROLE_WORDS, _OFFICE_WORDS, _THING_WORDS = (
     frozenset(word for name in names for word in _WORD.findall(name))
     for names in (ROLES, OFFICES, TEAM_WORDS | THING_WORDS)
@@ -80,7 +80,7 @@ _FORMER: Final = patterns.compile(r"\bformer\b|\bex-|\bold \w+$|\blate\b")
 
 
 def ends_of(plain: str, low: str, *, is_english: bool) -> list[End]:
-    """In the order of the text, none over another.  plain: folded; low: the same in lower case."""
+    """All mentions in order, without overlaps.  plain: folded text; low: the same in lower case."""
     taken = bytearray(len(plain))
     found: list[End] = []
     names = list(_names(plain, low, is_english=is_english))
@@ -102,7 +102,7 @@ def _roles(plain: str, low: str, words: frozenset[str]) -> Iterator[End]:
             continue
         own = match["whose"] in ("my", "our")
         whose = "my" if own else plain[match.start("whose") : match.end("whose")]
-        # The name shows whose role it is; with a pronoun the role cannot be looked up.
+        # A name identifies the owner of the role; with a pronoun the owner is unknown.
         known_by = f"{whose} {role}" if own or whose.endswith("'s") else ""
         named = Mention(
             role=known_by,
@@ -125,7 +125,7 @@ def _rest(low: str, words: frozenset[str]) -> Iterator[End]:
         kind = match["kind"]
         type_ = TEAM if kind in TEAM_WORDS else PROJECT if kind in PROJECT_WORDS else PRODUCT
         is_bare = match["name"] == kind
-        # "The project" is one that both know; "the app" may be any.
+        # "The project" is one known to both speakers; "the app" may be any.
         is_sure = not is_bare or kind == "project" or (kind == "team" and match["whose"] != "the")
         name = f"my {kind}" if is_bare and match["whose"] != "the" else match["name"]
         yield End(match.start(), match.end(), Mention(name=name, type=type_, is_sure=is_sure))
@@ -137,7 +137,7 @@ def _rest(low: str, words: frozenset[str]) -> Iterator[End]:
 
 
 def _names(plain: str, low: str, *, is_english: bool) -> Iterator[End]:
-    """Words with capitals that follow on each other.  Elsewhere than in English a capital alone makes no name."""
+    """Runs of capitalised words.  In languages other than English a capital alone does not make a name."""
     tokens = list(_TOKEN.finditer(plain))
     capitals = sum(token[0][:1].isupper() for token in tokens)
     is_headline = capitals > 3 and capitals > 0.6 * len(tokens)
@@ -168,13 +168,13 @@ def _begins_name(token: patterns.Match, low: str) -> bool:
 
 
 def _begins_place(tokens: list[patterns.Match], at: int, low: str) -> bool:
-    """ "New York", though "new" begins no name."""
+    """ "New York", although "new" begins no name."""
     is_written = at + 1 < len(tokens) and tokens[at][0][:1].isupper() and tokens[at + 1][0][:1].isupper()
     return is_written and low[tokens[at].start() : tokens[at + 1].end()].removesuffix("'s") in PLACES
 
 
 def _continues(plain: str, tokens: list[patterns.Match], last: int, *, joins: frozenset[str]) -> int | None:
-    """The token to which the name goes on, if it does."""
+    """The token with which the name continues, or None."""
     word, following = tokens[last][0], tokens[last + 1]
     gap = plain[tokens[last].end() : following.start()]
     if gap not in ((" ", ". ") if len(word) == 1 or word.lower() in TITLES else (" ",)):
@@ -210,7 +210,7 @@ def _name(plain: str, low: str, start: int, end: int, *, knows_only: bool) -> En
 
 
 def type_of(said: str, *, before: str = "") -> str:
-    """What a name, in lower case, is by itself; empty where it shows none, or two things."""
+    """The type that a lower-case name itself implies; empty if it implies none, or several."""
     parts = said.split()
     first, last = parts[0].strip("."), parts[-1]
     may_be_person = first in GIVEN_NAMES and len(parts) < 4
@@ -234,7 +234,7 @@ def type_of(said: str, *, before: str = "") -> str:
 
 
 def _words_that_may_name(low: str, taken: bytearray) -> Iterator[End]:
-    """Of a text without capitals any word may be a name that is known."""
+    """In a text without capitals any word may be a known name."""
     before: patterns.Match | None = None
     number = 0
     for token in _TOKEN.finditer(low):

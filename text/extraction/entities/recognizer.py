@@ -1,4 +1,4 @@
-"""Reads who a statement is about and how they stand to each other, from its words and from its claims."""
+"""Finds the entities of a statement and the relations between them, from its words and its claims."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ from text.mentions import MOST_NAMED, NOBODY, Mention, Mentions, RelationMention
 from text.sentences import fold, lower
 from text.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
 
-LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
+LONGEST: Final = 2_000  # characters; in a longer text only names are read, no relations
 MOST_READ: Final = 20_000
-_WIDEST: Final = 70  # characters between two ends that are stated to be related
+_WIDEST: Final = 70  # characters between two mentions that can be related
 
 _ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
 _VERBS = [
@@ -57,7 +57,10 @@ _AT_WORK = patterns.compile(r" (?:at|for|with) (?:the )?$")
 
 
 def read_entities(text: str, claims: Iterable[ClaimPart] = ()) -> Mentions:
-    """Of one kept statement.  claims: those that it makes, their words text[start:end].  Never an exception."""
+    """Entities and relations of one kept statement.  Never raises.
+
+    claims: the statement's claims, each with its words text[start:end].
+    """
     claims = list(claims)
     plain = fold(text[:MOST_READ])
     low = lower(plain)
@@ -74,7 +77,7 @@ def read_entities(text: str, claims: Iterable[ClaimPart] = ()) -> Mentions:
     told = reader.read()
     for claim in claims:
         for one in relations_of(claim, plain, low):
-            if one.subject.name:  # the claim knows who "she" is
+            if one.subject.name:  # the claim has resolved "she"
                 told = [other for other in told if not (other.subject.pronoun and _same_but_subject(one, other))]
             if not _is_told(one, told):
                 told.append(one)
@@ -84,19 +87,19 @@ def read_entities(text: str, claims: Iterable[ClaimPart] = ()) -> Mentions:
 
 
 def _stands(named: Mention) -> bool:
-    """Whether a mention by itself is worth noting: the user is in every one of their memories."""
+    """Whether a mention is worth storing by itself: the user is mentioned in every memory."""
     return not named.is_user and named.pronoun != "it" and bool(named.name or named.role or named.pronoun)
 
 
 def _once(named: Iterable[Mention]) -> list[Mention]:
-    """Each once; what is a guess only where it is not known better."""
+    """Without duplicates; an unsure mention is dropped if a sure one has the same name."""
     every = list(dict.fromkeys(named))
     sure = {one.name.lower() for one in every if one.is_sure}
     return [one for one in every if one.is_sure or not one.name or one.name.lower() not in sure][:MOST_NAMED]
 
 
 class _MentionReader:
-    """One statement while it is read; an end of which more is stated is put back richer."""
+    """Reads one statement; a mention is replaced as more becomes known about it."""
 
     def __init__(self, plain: str, low: str, ends: list[End]) -> None:
         self.plain, self.low, self.ends = plain, low, ends
@@ -123,7 +126,7 @@ class _MentionReader:
         return named
 
     def _join_roles(self, *, tells: bool) -> None:
-        """ "My sister Ana", "Ana, my sister": one person, by name and by role."""
+        """ "My sister Ana", "Ana, my sister": merge the role and the name of one person."""
         at = 0
         while at < len(self.ends):
             if self.ends[at].role and self.ends[at].whose:
@@ -144,7 +147,7 @@ class _MentionReader:
             self.told.append(replace(relation(owner, end.role, named), is_implied=not named.name))
 
     def _join_more(self, first: int, role: End) -> None:
-        """ "My sisters Mia and Zoe": the others of whom the role is stated."""
+        """ "My sisters Mia and Zoe": apply the role to the other names too."""
         is_plural = role.whose == "my" and self.low[role.start : role.end].endswith("s")
         at = first + 1
         while is_plural and at < len(self.ends) and _AND.fullmatch(self._gap(at - 1)) and self._names_person(at):
@@ -160,7 +163,7 @@ class _MentionReader:
         return bool(end.named.name) and end.named.type in ("", PERSON) and is_written
 
     def _one_person(self, role_at: int, name_at: int) -> Mention:
-        """Both ends made one, at the place of the name."""
+        """Merge two mentions at the position of the name."""
         role, name = self.ends[role_at], self.ends[name_at]
         named = replace(name.named, role=role.named.role, is_shared=role.named.is_shared, type=PERSON, is_sure=True)
         self.ends[name_at] = replace_end(name, named)
@@ -197,7 +200,7 @@ class _MentionReader:
                 self._put(before[-1], _also_called(named, names))
 
     def _join_offices(self, *, tells: bool) -> None:
-        """ "Our CTO is Petra": the office before the person who has it."""
+        """ "Our CTO is Petra": an office followed by the person who has it."""
         at = 0
         while at + 1 < len(self.ends):
             end = self.ends[at]
@@ -229,7 +232,7 @@ class _MentionReader:
                     self.told.append(RelationMention(subject=named, predicate="works_at", object=employer))
 
     def _drop_inside(self, at: int, start: int, end: int) -> None:
-        """The words of the role are no further person."""
+        """Drop mentions inside the words of the role: they are no further persons."""
         mine = self.ends[at]
         self.ends[:] = [one for one in self.ends if one is mine or not (one.start >= start and one.end <= end)]
 
@@ -269,7 +272,7 @@ class _MentionReader:
         self.told.append(RelationMention(subject=subject, predicate=predicate, object=object_))
 
     def _may_be_subject(self, at: int) -> bool:
-        """ "The new tool that Ana uses": the words before must not make it another verb's object."""
+        """Whether a mention can be a verb's subject: the user, a pronoun, a role, or a recognised name."""
         end = self.ends[at]
         named = end.named
         return (
@@ -280,7 +283,7 @@ class _MentionReader:
         )
 
     def _sure(self, at: int, type_: str) -> Mention:
-        """The end as one that is spoken of by name: a verb has told that it is one, and perhaps of which type."""
+        """The mention marked as a sure entity: a verb shows that it is one, and perhaps its type."""
         named = self.ends[at].named
         if named.name and not named.is_user:
             return self._put(at, replace(named, is_sure=True, type=named.type or type_))
@@ -301,7 +304,7 @@ class _MentionReader:
         return found
 
     def _is_next_subject(self, at: int) -> bool:
-        """Whether a verb of its own follows: "… with Ana and Tom manages the team"."""
+        """Whether it has a verb of its own: "… with Ana and Tom manages the team"."""
         gap = self._gap(at) if at + 1 < len(self.ends) else ""
         return self.ends[at].named.is_user or any(pattern.fullmatch(gap) for pattern, _ in _VERBS)
 
@@ -318,7 +321,7 @@ class _MentionReader:
 
 
 def _also_called(named: Mention, names: Sequence[str]) -> Mention:
-    """One of the names may be an office: "the EM" is the person who has it."""
+    """An alias may be an office: "the EM" is the person who has it."""
     said = [name.lower().removeprefix("the ") for name in names]
     office = next((SAME_ROLE.get(one, one) for one in said if one in OFFICES), "")
     role = named.role or (f"the {office}" if office else "")
@@ -343,7 +346,7 @@ def _same_but_subject(one: RelationMention, other: RelationMention) -> bool:
 
 
 def _is_told(one: RelationMention, told: Sequence[RelationMention]) -> bool:
-    """Whether the words told it already: the same ends, however they were found."""
+    """Whether a relation between the same entities is already in the list."""
 
     def ends(each: RelationMention) -> tuple[str, ...]:
         object_ = each.object or USER

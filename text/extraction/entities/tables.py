@@ -1,4 +1,4 @@
-"""Words that show what a name is, and how two names stand to each other.  Lower case; to be read and added to."""
+"""Word tables: the types of names, and relations between two names.  Lower case; add entries freely."""
 
 from typing import Final, NamedTuple
 
@@ -45,13 +45,13 @@ ORGANIZATION_WORDS: Final = listed(
 )
 TEAM_WORDS: Final = listed("team squad department division board committee crew club choir band guild chapter tribe")
 PROJECT_WORDS: Final = listed("project programme program initiative migration rollout")
-# What a definite noun phrase may end in and be the user's own: "the orders service", "the payments project".
+# A definite noun phrase that ends in one of these may be the user's own: "the orders service".
 THING_WORDS: Final = PROJECT_WORDS | listed(
     "service app api website site platform product dashboard tool library package repo pipeline"
 )
 TITLES: Final = listed("mr mrs ms miss dr prof professor herr frau mx")
 
-# A capital does not make a name of these.
+# Words that are no names even if capitalised.
 NO_NAMES: Final = (
     listed(
         "i i'm i've i'll i'd im ive me my mine we we're we've we'll our us you your he she it they his her their"
@@ -73,18 +73,18 @@ NO_NAMES: Final = (
     )
     | LANGUAGES
 )
-# Between two words with capitals, part of one name.
+# Words that join two capitalised words into one name.
 JOINING: Final = listed("of de del della van von der den la le bin al y und")
 
 COLLEAGUES: Final = words("colleague, coworker, co-worker, teammate, pair")
-# Of these one has one at a time; of other kin and acquaintances several.
+# Roles that one person has at a time; a user may have several of the other relatives and acquaintances.
 ONLY_ONE: Final = BOSS | words(
     "wife, husband, spouse, partner, girlfriend, boyfriend, fiance, fiancé, fiancee, fiancée, mother, mom, mum, father,"
     " dad, landlord, landlady, dentist, gp, doctor, therapist, supervisor, boss, mother-in-law, father-in-law,"
     " best friend, accountant, tax adviser, hairdresser, nanny, vet, midwife, personal trainer, cofounder, co-founder"
 )
 ROLES: Final = KIN | SOCIAL | BOSS | REPORTEE
-# Groups and roles that stand for no one person.
+# Groups and roles that do not denote a single person.
 NO_PERSONS: Final = words("family, parents, kids, children, twins, in-laws, reports, direct reports, ex, baby, lead")
 SAME_ROLE: Final = {
     "boss": "manager",
@@ -110,7 +110,7 @@ SAME_ROLE: Final = {
     "auntie": "aunt",
     "tech lead": "tech lead",
 }
-# What one person at a time is to everybody who speaks of it with "the": found by it as if it were a name.
+# Offices held by one person at a time and used with "the": looked up like names.
 OFFICES: Final = words(
     "engineering manager, product manager, product owner, project manager, project lead, team lead, tech lead,"
     " scrum master, ceo, cto, cfo, coo, cmo, cio, ciso, head of engineering, head of product, head of design,"
@@ -123,8 +123,8 @@ OFFICES: Final = words(
 class Verb(NamedTuple):
     """Words between a subject and an object.  predicate: of the vocabulary.  turned: the object is the subject.
 
-    lasts: also true when it is stated in the past ("she founded …").  subject, object: the type of a name at this end
-    whose type nothing else shows.
+    lasts: still true if stated in the past ("she founded …").  subject, object: the type of a name at this end if
+    nothing else shows it.
     """
 
     says: str
@@ -136,7 +136,7 @@ class Verb(NamedTuple):
 
 
 _PERSON, _ORGANIZATION, _PLACE = "person", "organization", "place"
-# Regular expressions, each tried right behind a subject and right before an object.
+# Regular expressions, matched directly after a subject and directly before an object.
 VERBS: Final = (
     Verb(r"(?:reports?|reporting) (?:directly )?(?:in)?to", "reports_to", subject=_PERSON, object=_PERSON),
     Verb(r"(?:works?|working) under", "reports_to", subject=_PERSON, object=_PERSON),

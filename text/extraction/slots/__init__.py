@@ -1,8 +1,8 @@
-"""What is true of a person one value at a time: where they live, for whom they work, what they are allergic to.
+"""Slots: attributes of a person with one value at a time, such as home, employer or allergies.
 
-A slot gives a claim its key, by which the profile and ``/v1/facts`` know it and by which a newer value takes the place
-of an older one immediately.  All other changes are for the comparer to find (``apps/ingest/change_rules.py``), so
-what is in no slot's words has none.
+A slot gives a claim its key, which the profile and ``/v1/facts`` use.  A newer value replaces the older one of the same
+key immediately.  Statements outside the slots have no key; the comparer (``apps/ingest/change_rules.py``) detects their
+changes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,17 +16,17 @@ from text.sentences import trimmed
 __all__ = ["Claim", "Clause", "claims_of", "order_claim", "signature"]
 
 _READERS: Final[tuple[Reader, ...]] = (*plain.READERS, *people.READERS, *several.READERS)
-_MOST: Final = 8  # claims of a clause
+_MOST: Final = 8  # claims per clause
 
 
 def claims_of(clause: Clause) -> Sequence[Claim]:
-    """What a clause says of the slots, in the order of the text."""
+    """The claims that a clause makes about slots, in text order."""
     found = [claim for read in _READERS for claim in read(clause)]
     return list(_apart(clause, sorted(found, key=lambda claim: (claim.end, claim.start))[:_MOST]))
 
 
 def _apart(clause: Clause, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """No two of them with a word in common, so that each can end alone: "I'm a nurse", "at Charité"."""
+    """The claims with disjoint spans, so that each can end separately: "I'm a nurse", "at Charité"."""
     end = clause.start
     for claim in claims:
         start, _ = trimmed(clause.plain, max(claim.start, min(end, claim.end)), claim.end)

@@ -1,4 +1,4 @@
-"""A clause and its claims; what every slot's pattern is made of."""
+"""Clauses and claims, and the building blocks of the slots' patterns."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -11,9 +11,9 @@ _WITHIN_NAMES: Final = listed("de la le du des del da do dos van von der den the
 
 
 class Claim(NamedTuple):
-    """A key, its value, and the words text[start:end] that make the claim.
+    """A claim: key, value, and its words text[start:end].
 
-    is_over: they say that it holds no longer.  type: of a statement that is this claim and nothing else.
+    is_over: the words say that it no longer holds.  type: of a statement that consists of this claim only.
     """
 
     key: str
@@ -26,8 +26,10 @@ class Claim(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """Words of a text, as they were said and in lower case.  who: of whom they say something: ``user``,
-    ``user.sister``, ``olga``; None where unknown."""
+    """A clause of a text, as written and in lower case.
+
+    who: its subject: ``user``, ``user.sister``, ``olga``; None if unknown.
+    """
 
     plain: str
     low: str
@@ -39,23 +41,25 @@ class Clause(NamedTuple):
         return pattern.search(self.low, self.start, self.end)
 
     def says(self, pattern: patterns.Pattern) -> patterns.Match | None:
-        """Where it says so of the one that it is about: not "Olga's boss has moved to Hull"."""
+        """The match, if it is about the clause's subject: not in "Olga's boss has moved to Hull"."""
         match = self.search(pattern)
         if match is None or not is_of_subject(self.plain, self.low, self.start, self.end, match.start()):
             return None
         return match
 
     def before(self, match: patterns.Match) -> str:
-        """What stands between the one that it is about and these words."""
+        """The text between the subject and the match."""
         return self.low[said_from(self.plain, self.low, self.start, self.end) : match.start()]
 
     def begins(self, pattern: patterns.Pattern) -> patterns.Match | None:
-        """With these words, openers such as "btw" aside."""
+        """A match at the start of the clause, after openers such as "btw"."""
         return pattern.match(self.low, lead_end(self.low, self.start, self.end), self.end)
 
     def is_named(self, match: patterns.Match, group: str = "v", *, also_small: bool = False) -> bool:
-        """Whether every word is written like a name, little ones such as "de" aside; also_small: or it is one word of a
-        clause without any capitals."""
+        """Whether every word is capitalised, except particles such as "de".
+
+        also_small: also accept a single word in a clause without capitals.
+        """
         said = self.plain[match.start(group) : match.end(group)].split()
         if not any(c.isupper() for c in self.plain[self.start : self.end]):
             return also_small and len(said) == 1
@@ -65,7 +69,7 @@ class Clause(NamedTuple):
 Reader = Callable[[Clause], Iterator[Claim]]
 
 _PAST: Final = patterns.compile(r"\b(?:was|were)\b")
-# What is not so, not yet, or not known to be.
+# Negated, future, hypothetical or reported statements.
 _NOT_ASSERTED: Final = patterns.compile(
     r"\b(?:if|would|could|should|might|maybe|perhaps|imagine|wish|hope|hoping|hopes|wants?|wanted|wondering|plan|plans"
     r"|planning|used to|will|won't|going to|gonna|thinking|thinks|considering|dream\w*|almost|nearly|unless|except"
@@ -81,18 +85,18 @@ OVER: Final = (
     r"(?:no longer|don'?t|doesn'?t|left|quit|stopped|gave up|given up|resigned from|laid off (?:from|by)"
     r"|fired (?:from|by)|moved (?:away |out )?(?:from|out of)|came off|outgrew|outgrown|grew out of)"
 )
-# Little words between a verb and what it is said of.
+# Adverbs between a verb and its object.
 SO: Final = (
     r"(?: (?:now|currently|still|also|just|permanently|again|back|over|here|full[- ]time|part[- ]time|mostly|officially"
     r"|actually|finally|only)){0,3}"
 )
-# What ends a name.
+# What may follow a name.
 END: Final = (
     r"(?=\s*(?:$|[,.;:!?()\"]|-\s)|\s+(?:and|but|or|as|since|for|with|in|on|at|from|until|because|so|now|btw|these|last"
     r"|near|this|next|by|who|which|where|when|after|before|again|instead|to|too|that|though|while|than|lol|rather|over|not"
     r"|today|yesterday|tomorrow|currently|permanently|is|was|has|have|every|via|about|any)\b)"
 )
-_DOTS: Final = r"(?:\.[\w&'+-]{1,20}){0,2}(?:\.(?= \w))?"  # within a name, not behind it
+_DOTS: Final = r"(?:\.[\w&'+-]{1,20}){0,2}(?:\.(?= \w))?"  # inside a name, not after it
 NAME: Final = rf"(?P<v>[^\W_][\w&'+-]{{0,30}}{_DOTS}(?: [\w&'+-]{{2,24}}){{0,3}}?)"
 PERSON: Final = (
     rf"(?P<v>[^\W\d_][\w'-]{{1,25}}{_DOTS}(?: (?!now\b|and\b|not\b|from\b|but\b|in\b|by\b|at\b|when\b|if\b|please\b"
@@ -106,7 +110,7 @@ NUMBER: Final = (
 
 
 def asserts(clause: Clause, *, also_untrue: bool = False, also_past: bool = False) -> bool:
-    """Whether it says that something is so, now; also_untrue: or that it is not; also_past: or that it was."""
+    """Whether the clause asserts a present fact; also_untrue, also_past: or a negated, or past one."""
     return not (
         clause.search(_NOT_ASSERTED)
         or (not also_past and clause.search(_PAST))
@@ -175,7 +179,7 @@ _UNITS = patterns.compile(
 
 
 def signature(text: str) -> str:
-    """The content words in a fixed order: equal for the same statement told with other little words."""
+    """The content words in a fixed order: equal for a statement that differs only in function words."""
     found = set()
     for word in _TOKEN.findall(_UNIT.sub(r"\1\2", _UNITS.sub(lambda unit: unit.lastgroup or "", text.lower()))):
         if word in _STOPWORDS:
@@ -192,7 +196,7 @@ def signature(text: str) -> str:
 
 
 def amount(said: str) -> str:
-    """The digits of an amount, thousands written out: "1.200 euros", "1 200 euros", "1.2k"."""
+    """The digits of an amount, without thousands separators: "1.200 euros", "1 200 euros", "1.2k"."""
     said = patterns.sub(r" (?=\d{3}(?:\D|$))", "", said)
     number = patterns.search(r"\d[\d.,]*", said)
     digits = patterns.sub(r"[.,](?=\d{3}(?:\D|$))", "", number[0].rstrip(".,")) if number else ""
@@ -200,5 +204,5 @@ def amount(said: str) -> str:
 
 
 def items(said: str) -> list[str]:
-    """Of a list: "nuts, eggs and sesame"."""
+    """The items of a list: "nuts, eggs and sesame"."""
     return [part for part in patterns.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&)\s+", said.strip()) if part]

@@ -1,11 +1,11 @@
-"""Keys of orders to the assistant: the trait of its behaviour that is meant."""
+"""Keys of orders to the assistant: the response trait that an order sets."""
 
 from text import patterns
 from text.extraction.lexicon import LANGUAGES, any_of
 from text.extraction.slots.clause import Claim, signature
 from text.extraction.subjects import slug
 
-# Behind the name of a language; "German letters" are letters.
+# What may follow the name of a language; "German letters" are letters.
 _NOTHING_OF_IT = (
     r"(?=\s*(?:$|[,.;:!?)])|\s+(?:please|with|from|only|again|and|to|for|at|by|now|today|instead|rather|as|always"
     r"|not|is|but|throughout|unless|even|too|thanks)\b)"
@@ -22,7 +22,7 @@ _ANSWER_VERB = patterns.compile(
     r"\b(?:repl(?:y|ies|ying)|answer(?:s|ing)?|respon\w+|speaking|talking|go(?:ing)? back|back to|write|writing"
     r"|speak|talk|communicate|switch|from now on|chat|prefer|use|always|please|only|to me)\b"
 )
-# An order for some occasions leaves the one for all others as it is.
+# An order for some occasions does not replace the general one.
 _FOR_SOME = patterns.compile(
     r"\b(?:when(?:ever)?|if|unless|except|but not|while|during|on (?:\w+days?|weekends?)|(?:in|for|to|with"
     r"|about) (?:my|the|any"
@@ -89,13 +89,15 @@ _ASSISTANT_RULES = tuple((name, patterns.compile(pattern)) for name, pattern in 
 
 
 def traits(low: str) -> set[str]:
-    """Every trait of an assistant's behaviour that the text names, as keys."""
+    """The keys of all response traits that the text names."""
     return {f"assistant.{name}" for name, pattern in _ASSISTANT_RULES if pattern.search(low)}
 
 
 def order_claim(low: str, start: int, end: int) -> Claim | None:
-    """The slot of an order to the assistant: the part of its behaviour that is named first in the table, of those that
-    are one way at a time.  None where it is for some occasions only."""
+    """The claim of an order: the first trait in the table that it names and that has one value at a time.
+
+    None if the order is limited to some occasions.
+    """
     text = low[start:end]
     if _FOR_SOME.search(text):
         return None
@@ -117,7 +119,7 @@ _UNWANTED = patterns.compile(
     r"\b(?:don'?t|do not|never|no|stop|avoid|without|skip|less|fewer|no more|not|drop|quit|leave out|cut)\b[^,;:.]*$"
 )
 _UNWANTED_IT_IS = patterns.compile(r"\s*(?:are|is|:)\s*(?:not|no|unwanted|forbidden|banned|off)\b")
-# Of these there are many orders at a time: "never pay in advance", "buy organic eggs".
+# Traits with many orders at a time: "never pay in advance", "buy organic eggs".
 _OPEN_ENDED = frozenset(
     {
         "commit_messages",
@@ -140,7 +142,7 @@ _OPEN_ENDED = frozenset(
 
 
 def _behaviour(name: str, match: patterns.Match, text: str) -> str:
-    """The value of an order about a known trait: whether it is wanted, and how much of it."""
+    """The value of an order about a known trait: whether it is wanted, and to what degree."""
     said = match[0]
     if name == "date_format":
         return signature(text)

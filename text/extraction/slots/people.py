@@ -1,4 +1,4 @@
-"""Slots for who belongs to whom: family and others of whom one has one, the manager, birthdays."""
+"""Slots for relationships: relatives, other persons with a unique role, the manager, birthdays."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ from text.extraction.lexicon import (
 from text.extraction.slots.clause import END, PERSON, SO, Claim, Clause, Reader, asserts
 from text.extraction.subjects import slug
 
-# One may have several of these, so that each has a slot of its own.
+# Roles that several persons can have; each person gets a slot.
 _SEVERAL: Final = listed(
     "sister brother sibling son daughter kid child baby cousin aunt auntie uncle niece nephew grandson granddaughter"
     " friend colleague coworker co_worker teammate neighbour neighbor report direct_report intern client customer"
@@ -52,7 +52,7 @@ _ROLE: Final = (
     r"(?:new |current |older |younger |little |big |eldest |oldest |youngest |best )?"
     rf"(?P<k>{any_of(_ONE)})\b(?!'s (?!name|called)|[ -]in[ -]law)"
 )
-# What may follow "Olga is my sister"; "at bridge" may not.
+# What may follow "Olga is my sister", but not "at bridge".
 _ROLE_ENDS: Final = r"(?=\s*(?:$|[,.;:!?()])|\s+(?:and|but|who|since|now|too|btw|in|from|not|by the way|you know|so)\b)"
 _OTHER: Final = PERSON.replace("?P<v>", "?P<w>")
 _THEY_ARE: Final = patterns.compile(
@@ -128,7 +128,7 @@ def _birthday(clause: Clause) -> Iterator[Claim]:
 
 
 def _is_somebody(clause: Clause, match: patterns.Match, group: str = "v", *, is_called: bool = False) -> bool:
-    """is_called: it is said to be a name, so that it need not be written like one."""
+    """Whether the match is a person's name. is_called: the text says so, so it need not be capitalised."""
     first = _TITLE.sub("", match[group], count=1).split()[0].rstrip(".")
     is_other = first in _NOBODY or match[group] in OCCUPATIONS or first.endswith(("ing", "ed", "ful", "ous", "ish"))
     return (
@@ -137,12 +137,12 @@ def _is_somebody(clause: Clause, match: patterns.Match, group: str = "v", *, is_
 
 
 def _is_thing(name: str, role: str) -> bool:
-    """ "My dad's Volvo" is none of the family; a client may be a firm."""
+    """Whether the name is a thing: "my dad's Volvo" is no relative. A client, however, may be a company."""
     return name in COMPANIES | PRODUCTS and role in KIN
 
 
 def _named(name: str) -> str:
-    """ "Dr Okonjo" and "Okonjo" are one person."""
+    """The value without title: "Dr Okonjo" and "Okonjo" are one person."""
     return slug(_TITLE.sub("", name, count=1))
 
 

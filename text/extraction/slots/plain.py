@@ -1,4 +1,4 @@
-"""Slots of one value each: a pattern whose group ``v`` (or ``w``) is the value."""
+"""Slots with one value each: a pattern whose group ``v`` (or ``w``) is the value."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -13,8 +13,7 @@ _W: Final = "?P<w>"
 
 
 class _Slot(NamedTuple):
-    """key: with ``{}`` in the place of whom it is of.  over: the pattern of its end.  is_fit: whether a value can be
-    one."""
+    """key: with ``{}`` for the subject.  over: pattern for the end of the fact.  is_fit: checks a value."""
 
     key: str
     pattern: str
@@ -25,7 +24,7 @@ class _Slot(NamedTuple):
 
 
 def _other(pattern: str) -> str:
-    """For a second place in one pattern, where the first has another group for its value."""
+    """The pattern with group ``w`` for its value, for a second alternative in one pattern."""
     return pattern.replace("?P<v>", _W)
 
 
@@ -57,12 +56,12 @@ _NO_EMPLOYER: Final = (
     " desk",
     " branch",
 )
-# What one moves to, and lives in none of.
+# Services that one moves to but does not live in.
 _NO_TOWN: Final = words(
     "todoist, ticktick, hetzner, fastmail, kubernetes, docker, terraform, graphql, kanban, scrum, evernote, dropbox,"
     " aws, gcp, postgres, vaultwarden, immich, fish, sway, mullvad, claude, chatgpt, gemini, copilot, bluesky, mastodon"
 )
-# Firms that one joins, quits or starts at without being paid there.
+# Companies that one can join, quit or start at without being employed there.
 _SITES: Final = words(
     "facebook, linkedin, twitter, tiktok, reddit, github, gitlab, pinterest, slack, netflix, spotify, dropbox, amazon,"
     " paypal, revolut, monzo, n26, klarna, booking, airbnb, uber, lyft, zoom, notion, figma, canva, meta, zara, bt,"
@@ -90,7 +89,7 @@ _SCHOOL: Final = (
     r"(?:school|college|university|uni|academy|kindergarten|nursery|institute|gymnasium|high|primary|secondary)"
 )
 _PAY: Final = r"(?: ?(?:euros?|eur|€|dollars?|usd|pounds?|gbp|kr|kronor|francs?))?"
-# What ends a state: "vegan", but not "vegan on Mondays" or "single-minded".
+# What may follow a state: "vegan", but not "vegan on Mondays" or "single-minded".
 _STATE_ENDS: Final = (
     r"(?=\s*(?:$|[,.;:!?()\"])|\s+(?:and|but|now|since|for|because|so|these|who|btw|again|to|too|though|as|this|last"
     r"|lol|currently|after|until|in (?:\d{4}"
@@ -142,14 +141,14 @@ def _is_called(clause: Clause, match: patterns.Match, group: str) -> bool:
 
 
 def _is_age(clause: Clause, match: patterns.Match, group: str) -> bool:
-    """Only of people it is said without "years": "the extension is 41"."""
+    """Whether it is an age.  Without "years" only for persons: not "the extension is 41"."""
     who, said = clause.who or "", patterns.search(r"year|yr|y/o|yo\b|turned|age", match[0])
     is_person = who.startswith("user.") or who == "user" or clause.low.startswith(("he", "she"), clause.start)
     return (is_person or said is not None) and (10 if who == "user" else 0) <= int(match[group]) < 120
 
 
 def _is_trade(clause: Clause, match: patterns.Match, group: str) -> bool:
-    """Not "Ingrid is my manager", which is about the two of them, nor "a good cook"."""
+    """Whether it is an occupation: not "Ingrid is my manager" (a relationship) or "a good cook"."""
     before = match[group].split()[:-1]
     return not _NO_TRADE & set(before) and not any(word.endswith("ing") for word in before)
 
@@ -159,7 +158,7 @@ def _is_school(clause: Clause, match: patterns.Match, group: str) -> bool:
 
 
 def _is_wanted(clause: Clause, match: patterns.Match, group: str) -> bool:
-    """A choice of the user, or an order."""
+    """Whether it is a choice of the user, or an order."""
     return clause.who in (None, "user")
 
 
@@ -307,7 +306,7 @@ def _reader(slot: _Slot) -> Reader:
     pattern, over = patterns.compile(slot.pattern), patterns.compile(slot.over) if slot.over else None
 
     def found(clause: Clause, at: patterns.Match) -> str:
-        """The group that is the value; empty where there is none, or what stands there cannot be one."""
+        """The group with the value; empty if there is none or it does not fit."""
         group = next((name for name in at.re.groupindex if at[name] is not None), "")
         return group if slot.is_fit is None or slot.is_fit(clause, at, group) else ""
 

@@ -1,4 +1,4 @@
-"""Slots of which one may have several: allergies, medicines, languages."""
+"""Slots with several values: allergies, medicines, languages."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ _ENDS: Final = (
     r"(?=\s*(?:$|[,.;:!?()]|-\s)|\s+(?:and|or|but|so|since|because|cos|which|if|too|also|though|in|from|on|at|after|for"
     r"|when|until|now|btw|like|that|badly|as|apparently|actually|please|unfortunately|sadly|any ?more)\b)"
 )
-# A list has an "and": what stands behind a comma alone may be anything.
+# A list needs an "and": after a comma alone, anything may follow.
 _LIST: Final = rf"(?P<l>{_ITEM}(?:(?:, {_ITEM}){{0,5}},? (?:and|or|&) (?:to )?{_ITEM})?){_ENDS}"
 _ALLERGIC: Final = patterns.compile(
     rf"\ball?erg(?:ic|y|ies) (?:is )?to (?:all |any |raw |some |the ){{0,2}}{_LIST}"
