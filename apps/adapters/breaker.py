@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures in a row no call is made for a while, and then one tries for all."""
+"""A circuit breaker: after several failures in a row it blocks calls for a while, then lets a single one try."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ REST_SECONDS: Final = 30.0
 
 
 class Breaker:
-    """Of this process.  clock: monotonic seconds."""
+    """Circuit breaker of this process.  clock: monotonic seconds."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Breaker:
         self._rests_until = 0.0
 
     def lets_through(self) -> bool:
-        """Whether to ask now.  After a rest one caller is let through, and the next when that one has an answer, or
+        """Whether a call may be made now.  After the rest one caller may try; the next may once that one succeeded, or
         after another rest."""
         with self._lock:
             if self._failed < self._most:

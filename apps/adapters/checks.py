@@ -1,5 +1,4 @@
-"""What must hold of the key provider before anything is encrypted under it, and of the models behind endpoints.  Ids:
-memsync.E010 to E019."""
+"""System checks of the key provider and of the models behind endpoints.  Ids: memsync.E010 to E019."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""A model's endpoint over HTTP: one question in JSON, one answer within a time.
+"""HTTP client for a model's endpoint: one JSON request, one response within a time limit.
 
-The address comes from the operator's settings and from nowhere else; redirects are not followed.
+The address comes only from the operator's settings; redirects are not followed.
 """
 
 import time
@@ -29,9 +29,9 @@ class CallFailed(Exception):
 
 
 class Endpoint:
-    """path: below ``url``.  self_hosted: texts stay with the operator there; the loopback always is.
+    """path: below ``url``.  self_hosted: texts stay with the operator; always true for the loopback.
 
-    setting: how the settings that say so begin, for what is said of them.  Raises ImproperlyConfigured.
+    setting: prefix of the settings' names, for error messages.  Raises ImproperlyConfigured.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Endpoint:
         self._breaker: Final = breaker or Breaker()
 
     def ask(self, body: Mapping[str, Any], *, seconds: float) -> bytes:
-        """Answers or raises CallFailed within ``seconds``."""
+        """Return the response body, or raise CallFailed, within ``seconds``."""
         if not self._breaker.lets_through():
             raise CallFailed("circuit_open")
         try:
@@ -72,7 +72,7 @@ class Endpoint:
             self._breaker.note(is_success=False)
             failed = error.cause if isinstance(error, CallFailed) else "timeout"
         else:
-            self._breaker.note(is_success=True)  # it answers; whether with sense is another matter
+            self._breaker.note(is_success=True)  # it responded; whether the response is valid does not matter here
             return raw
         raise CallFailed(failed)
 
@@ -80,7 +80,7 @@ class Endpoint:
         seconds = max(0.05, deadline - time.monotonic())
         timeout = httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
         try:
-            # A client for each call: calls are few and long, and what goes wrong with one stays with it.
+            # A client per call: calls are few and long, and a failure does not affect other calls.
             with (
                 httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
                 client.stream("POST", self._address, content=body, headers=self._headers) as response,
@@ -93,7 +93,7 @@ class Endpoint:
             failed = "timeout"
         except (httpx.HTTPError, httpx.InvalidURL):
             failed = "unavailable"
-        # Raised out here so that it carries no request, whose body holds what a user said.
+        # Raised outside of the except block, so that it does not reference the request, whose body has the user's text.
         raise CallFailed(failed)
 
 

@@ -1,12 +1,12 @@
-"""The one error that leaves an adapter."""
+"""The base class of errors that adapters raise."""
 
 
 class AdapterError(Exception):
-    """An adapter could not do its work.
+    """An adapter failed.
 
-    permanent: True when this input will never be accepted, so that trying again is pointless; False when the fault lies
-    with the adapter (a model that is missing, a service that is down) and the same input may succeed later.
-    Messages hold no user content.
+    permanent: True when this input will never be accepted, so that a retry is pointless; False when the adapter is at
+    fault (a missing model, a service that is down) and the same input may succeed later.
+    Messages contain no user content.
     """
 
     def __init__(self, message: str, *, permanent: bool) -> None:

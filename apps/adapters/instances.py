@@ -1,4 +1,4 @@
-"""The adapters that settings name, each made once per process."""
+"""The adapters named in settings, each created once per process."""
 
 import threading
 from contextlib import suppress
@@ -20,7 +20,7 @@ from apps.adapters.senders.base import Sender
 
 
 class LocalKekNotAllowed(ImproperlyConfigured):
-    """The key would lie in a file, and no setting says that it may."""
+    """The key would be stored in a file, and no setting allows that."""
 
 
 _instances: dict[str, Any] = {}
@@ -28,29 +28,31 @@ _lock = threading.Lock()
 
 
 def get_embedder() -> Embedder:
-    """The embedder named by ``settings.EMBEDDER``; constructing it loads nothing, the first text does."""
+    """The embedder named by ``settings.EMBEDDER``; its model is loaded on the first text."""
     return cast("Embedder", _instance("EMBEDDER"))
 
 
 def get_extractor() -> Extractor | None:
-    """The language model named by ``settings.EXTRACTOR``; None where rules alone extract.
+    """The language model named by ``settings.EXTRACTOR``; None if rules extract alone.
 
-    Constructing it reaches nothing.  Raises ImproperlyConfigured.
+    Constructing it makes no network call.  Raises ImproperlyConfigured.
     """
     return cast("Extractor", _instance("EXTRACTOR")) if settings.EXTRACTOR else None
 
 
 def get_classifier() -> Classifier | None:
-    """What weighs sentences, named by ``settings.CLASSIFIER``; None where nothing does.
+    """The classifier named by ``settings.CLASSIFIER``; None if there is none.
 
-    Constructing it loads nothing, the first text does.  Raises ImproperlyConfigured.
+    Its models are loaded on the first text.  Raises ImproperlyConfigured.
     """
     return cast("Classifier", _instance("CLASSIFIER")) if settings.CLASSIFIER else None
 
 
 def warm_models() -> None:
-    """Build and load what runs on this machine, so that no user waits for it.  What fails to says so when it is needed,
-    and is done without until then."""
+    """Build and load the models that run on this machine, so that no request waits for it.
+
+    Failures are ignored here; they are reported when the model is used.
+    """
     for model in (get_embedder(), get_classifier()):
         warm = getattr(model, "warm", None)
         if warm:
@@ -59,20 +61,20 @@ def warm_models() -> None:
 
 
 def get_reranker() -> Reranker | None:
-    """The cross-encoder named by ``settings.RERANKER``; None where there is none.
+    """The cross-encoder named by ``settings.RERANKER``; None if there is none.
 
-    Constructing it reaches nothing.  Raises ImproperlyConfigured.
+    Constructing it makes no network call.  Raises ImproperlyConfigured.
     """
     return cast("Reranker", _instance("RERANKER")) if settings.RERANKER else None
 
 
 def get_sender() -> Sender:
-    """What posts webhooks, named by ``settings.WEBHOOK_SENDER``; constructing it reaches nothing."""
+    """The webhook sender named by ``settings.WEBHOOK_SENDER``; constructing it makes no network call."""
     return cast("Sender", _instance("WEBHOOK_SENDER"))
 
 
 def get_kms() -> KekProvider:
-    """The key provider named by ``settings.KMS``; constructing it reads no key and reaches no service.
+    """The key provider named by ``settings.KMS``; constructing it reads no key and makes no network call.
 
     Raises LocalKekNotAllowed.
     """

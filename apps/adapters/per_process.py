@@ -1,4 +1,4 @@
-"""What is loaded on its first use, once in each process."""
+"""A value that is loaded on first use, once per process."""
 
 import os
 import threading
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """Safe to share between threads.  A forked child loads its own: it inherits native state made for another process,
-    and perhaps a lock whose holder it did not inherit."""
+    """Thread-safe.  A forked child loads its own value: it inherits native state made for another process, and maybe a
+    locked lock whose owner thread does not exist in the child."""
 
     def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
@@ -24,7 +24,7 @@ class PerProcess(Generic[T]):
         return bool(self._loaded)
 
     def get(self) -> T:
-        """Raises whatever loading does; then the next call tries again."""
+        """Return the value, loaded on the first call.  Raises whatever loading raises; the next call tries again."""
         if not self._loaded:
             with self._lock:
                 if not self._loaded:

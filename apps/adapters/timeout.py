@@ -1,4 +1,4 @@
-"""Bounding a call that no socket's timeout bounds."""
+"""Run a call with an overall time limit, which socket timeouts do not give."""
 
 import threading
 import time
@@ -10,10 +10,10 @@ Answer = TypeVar("Answer")
 
 
 def run_with_timeout(seconds: float, call: Callable[[float], Answer]) -> Answer:
-    """What ``call`` answers, or TimeoutError.  call: is given its deadline, by ``time.monotonic``.
+    """Return ``call(deadline)``, or raise TimeoutError.  The deadline is a ``time.monotonic`` value.
 
-    In a thread of its own: looking up a name, and an answer that drips byte by byte, both escape a socket's timeout.
-    What was begun ends by itself soon after, and is forgotten.
+    The call runs in its own thread, because DNS lookups and responses that arrive byte by byte evade socket timeouts.
+    After a timeout the thread ends by itself soon after, and its result is discarded.
     """
     deadline = time.monotonic() + seconds
     answer: Future[Answer] = Future()

@@ -1,4 +1,4 @@
-"""The outcome of each piece of input, and what waits for a person: the decision and its reason, never the input."""
+"""Admin pages for ingest decisions and the review queue.  They show decisions and reasons, never the input."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ STATES = {"pending": "warning", "accepted": "success", "rejected": "danger", "ex
 
 @admin.register(ReviewItem)
 class ReviewItemAdmin(OperatorAdmin):
-    """What waits for review: of what kind and why, never what it says."""
+    """Review queue: type and reason of each candidate, never its text."""
 
     heading = "Review queue"
     list_display = ("number", "standing", "reason", "type", "extractor", "memory", "tenant", "created_at", "expires_at")

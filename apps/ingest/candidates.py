@@ -1,4 +1,4 @@
-"""What flows between the steps of the pipeline: proposals in, candidates between, outcomes out."""
+"""Data types of the pipeline: proposals (input), candidates (between steps) and outcomes (output)."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ from apps.memories.types import TYPES, MemoryType
 from text.mentions import NOBODY, Mentions
 from text.predicates import PredicateClaim
 
-EXPLICIT: Final = 0.5  # an importance from here on is an explicit "remember this"
+EXPLICIT: Final = 0.5  # importance at or above this is an explicit "remember this"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptEdge:
-    """A relation that a memory had elsewhere, its ends by their references."""
+    """A relation of an imported memory; its ends are given by their references."""
 
     from_ref: str
     to_ref: str
@@ -34,9 +34,9 @@ class KeptEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedMemory:
-    """What a memory was elsewhere, to be so here: nothing is extracted, split or weighed again.
+    """The attributes of a memory from another system, kept as they are: nothing is extracted, split or scored again.
 
-    since: what was here before is matched again; what came with it is another memory, also where it says the same.
+    since: start of the import.  Memories stored before it are matched as duplicates; those of the same import are not.
     """
 
     type: str
@@ -58,9 +58,10 @@ class ImportedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReading:
-    """What a language model read in a proposal, unchecked; None where the rules must read it, and ``fallback`` why.
+    """A language model's unchecked extraction of a proposal.
 
-    cost_micros: in millionths of the operator's currency, where a price is known.
+    proposed: None if the rules must extract instead; ``fallback`` is the cause.
+    cost_micros: in millionths of the operator's currency, if a price is configured.
     """
 
     proposed: Sequence[Proposed] | None = None
@@ -72,9 +73,9 @@ class ModelReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedExtraction:
-    """What was read out of a text before a person looked at it and let it through.
+    """The extraction of a candidate that a reviewer accepted.
 
-    said_at: when it was proposed.  is_edited: the text is the person's own, so that only the type is as it was read.
+    said_at: when it was proposed.  is_edited: the reviewer changed the text, so only the extracted type still applies.
     """
 
     type: str
@@ -93,7 +94,7 @@ class ReviewedExtraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFact:
-    """A fact that a caller states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
+    """A fact stated as such by the caller; nothing is extracted.  Valid in [valid_from, valid_to); None is open."""
 
     claim: PredicateClaim
     valid_from: datetime | None = None
@@ -102,17 +103,17 @@ class StatedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One thing that a caller asks to have remembered.
+    """One text that a caller asks to have remembered.
 
-    importance: 0..1, or None when the caller did not say; 0.5 and more is an explicit "remember this" and passes the
-    gate whole.  role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
-    kept: for a memory that comes from elsewhere as it is.  reviewed: for what a person has let through.
-    stated: for a fact that is stated as one.
-    reading: for what a language model was asked about.  is_overheard: said to someone else, so that what is unsure
-    waits for a person where the project does not say.
-    asked_at: when it was asked for, if it has waited in a queue since.
-    is_imported: it came in a file of many.  is_vouched: brought by one who may review, a person or a program that
-    a person trusts with it, so that what a memory says it was elsewhere is believed.
+    importance: 0..1, or None when the caller gave none; 0.5 and more is an explicit "remember this" and is kept whole.
+    role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
+    kept: set for an imported memory.  reviewed: set for a candidate that a reviewer accepted.
+    stated: set for a fact stated as such.  reading: set if a language model was called for it.
+    is_overheard: part of a conversation, not addressed to this service; unsure candidates then go to review unless the
+    project decides otherwise.
+    asked_at: time of the request, if it has waited in a queue since.
+    is_imported: it came in a file of many.  is_vouched: the caller may review candidates, so that the attributes of an
+    imported memory are trusted.
     """
 
     text: Plaintext
@@ -141,18 +142,18 @@ class Proposal:
 
     @property
     def is_explicit(self) -> bool:
-        """Whether the caller asked for just this to be remembered."""
+        """Whether the caller explicitly asked to remember this text."""
         return self.importance is not None and self.importance >= EXPLICIT
 
     @property
     def is_meant(self) -> bool:
-        """Whether a caller has said that it is to be remembered as it is."""
+        """Whether it is to be remembered as it is, instead of being gated."""
         return self.is_explicit or self.kept is not None or self.reviewed is not None or self.stated is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A line that a candidate is made of, or is a part of.  sentences: of a line that the candidate holds whole."""
+    """A line of a candidate, or the line that contains it.  sentences: of a line that the candidate contains whole."""
 
     text: Plaintext
     sentences: tuple[Plaintext, ...] = ()
@@ -160,8 +161,10 @@ class Passage:
 
 @dataclass(slots=True, kw_only=True)
 class PartClaim:
-    """A claim of a text that says more: its words [start, end), key, value and type, and, once ``resolve`` has been
-    there, the slot that they hold."""
+    """One claim of a text with several: its span [start, end), key, value and type.
+
+    slot, value_mac: set by ``add_lookup_keys``.
+    """
 
     start: int
     end: int
@@ -179,10 +182,10 @@ class PartClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundChange:
-    """What a candidate does to a statement made before it, if that is still as it was when the two were compared.
+    """The effect of a candidate on an earlier statement.  Applied only if that is unchanged since the comparison.
 
-    text_mac: of what held of it.  memory_id: None of one that the same batch says.  words: those of it that are over,
-    as it was said; none where all of it is.  over: how surely, 0..1.
+    text_mac: of the earlier statement's valid text.  memory_id: None if it is part of the same batch.
+    words: spans of its original text that no longer hold; empty if all of it ends.  over: confidence of that, 0..1.
     """
 
     text_mac: bytes
@@ -194,12 +197,12 @@ class FoundChange:
 
 @dataclass(slots=True, kw_only=True)
 class MemoryCandidate:
-    """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
+    """A piece of a proposal that becomes a memory or is refused with a reason.  The pipeline's steps fill it in.
 
-    decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
-    one of many that stand beside each other.  parts: of a text that says more than one thing, in place of these.
-    worth: how likely it is worth keeping, also where it was asked for.  extractor: who read it; spent: what asking
-    a model cost, recorded on one candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
+    decision: empty while undecided.  key, value: canonical; without a key there is no slot.  many_valued: the key may
+    have several values at once.  parts: claims of a text with more than one, in place of key and value.
+    worth: probability that it is worth keeping, also for explicit requests.  extractor: ``rules`` or ``model``.
+    spent: the model call, recorded on one candidate of a proposal.  passages: lines of a text; is_listed: with bullets.
     """
 
     proposal: Proposal
@@ -226,12 +229,12 @@ class MemoryCandidate:
     memory_id: int | None = None
     review_id: int | None = None
 
-    # identify: who and what it is about, and how they stand to each other
+    # extract_entities: the entities it mentions, and the relations between them
     about: Mentions = NOBODY
-    # classify: of a type that is the tenant's own, what it means, and for how long it is kept
+    # classify: definition of a tenant's own type, and its lifetime
     own: MemoryType | None = None
     lasts: timedelta | None = None
-    # resolve: keyed handles, slots that it ends (with the value that ended, or any), and the words for the index
+    # add_lookup_keys: keyed handles, slots that it closes (with the value that ended, or any), terms for the index
     text_mac: bytes = b""
     passage_macs: Sequence[tuple[bytes, Sequence[bytes]]] = ()
     slot: bytes | None = None
@@ -242,13 +245,13 @@ class MemoryCandidate:
     actor: str | None = None
     # embed
     vector: NDArray[np.float32] | None = None
-    # compare
+    # detect_changes
     changes: Sequence[FoundChange] = ()
-    # supersede: the row that this one replaces; those that it is against and does not replace; limits it goes against
+    # supersede: the row that it replaces; rows it contradicts without replacing; constraints it violates
     replaces_id: int | None = None
     against: Sequence[int] = ()
     conflicts: Sequence[int] = ()
-    # index: opens what was written
+    # index: opens the memory as written
     opened: Callable[[], OpenedMemory] | None = None
 
     @property
@@ -257,7 +260,7 @@ class MemoryCandidate:
 
     @property
     def claim(self) -> PredicateClaim | None:
-        """What it claims of whom, where it holds the slot of a claim or a limit, and says nothing else."""
+        """Its claim, if it holds the slot of a claim or constraint; None for other candidates."""
         if self.slot is None or self.key is None or self.kind.group not in ("claim", "constraint"):
             return None
         stated = self.proposal.stated
@@ -265,24 +268,24 @@ class MemoryCandidate:
 
     @property
     def kind(self) -> MemoryType:
-        """What its type means."""
+        """The definition of its type."""
         return self.own or TYPES[self.type]
 
     @property
     def macs(self) -> set[bytes]:
-        """Digests of the text, of all it may be put together of, and of what it changes."""
+        """Digests of the text, of its passages, and of the statements that it changes."""
         passages = (mac for whole, parts in self.passage_macs for mac in (whole, *parts))
         return {self.text_mac, *passages, *(one.text_mac for one in self.changes)}
 
     @property
     def slots(self) -> list[bytes]:
-        """Those in which it has to do with what is there."""
+        """All slots in which it may affect existing memories."""
         beside = (*(slot for slot, _ in self.closed), *(part.slot for part in self.parts))
         return [slot for slot in (self.slot, self.constraint_slot, *beside) if slot]
 
     @property
     def from_assistant(self) -> bool:
-        """Said by someone other than the user, and not by a person with a name."""
+        """Whether the speaker is neither the user nor a named person."""
         return self.type == "reference" and self.actor is None
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
@@ -291,8 +294,8 @@ class MemoryCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade:
-    """The outcome of one candidate.  decision: a value of ``Decision``; memory_id: the row made or matched, if any;
-    review_id: of one that waits for a person.  extractor: ``rules`` or ``model``, and fallback: why not the model."""
+    """The outcome of one candidate.  decision: a value of ``Decision``.  memory_id: the row created or matched, if any.
+    review_id: set if it waits for review.  extractor: ``rules`` or ``model``.  fallback: why not the model."""
 
     decision: str
     reason: str = ""
@@ -303,7 +306,7 @@ class DecisionMade:
     fallback: str = ""
 
 
-MADE = frozenset({"created", "superseding"})  # a row of its own
+MADE = frozenset({"created", "superseding"})  # a new row
 STORED = MADE | {"revived"}
 
 
@@ -311,7 +314,7 @@ STORED = MADE | {"revived"}
 class Outcome:
     """The outcome of one proposal: a decision per candidate, in order; never empty.
 
-    opened: opens the first memory that was stored, as it was written; None where no row was made for it.
+    opened: opens the first memory that was stored, as it was written; None if no row was created for it.
     """
 
     decisions: Sequence[DecisionMade]
@@ -319,7 +322,7 @@ class Outcome:
 
     @property
     def memory_ids(self) -> list[int]:
-        """Ids of the rows stored, or else of those that were matched; each once, in order."""
+        """Distinct ids of the rows stored, or else of those matched, in order."""
         stored = [made.memory_id for made in self.decisions if made.memory_id and made.decision in STORED]
         met = [made.memory_id for made in self.decisions if made.memory_id]
         return list(dict.fromkeys(stored or met))
@@ -330,17 +333,17 @@ class Outcome:
 
     @property
     def extractor(self) -> str:
-        """Who read the proposal: ``model``, or else ``rules``."""
+        """``model`` if a model extracted any candidate, else ``rules``."""
         return "model" if any(made.extractor == "model" for made in self.decisions) else "rules"
 
     @property
     def fallback(self) -> str:
-        """Why the rules read it though there is a model; empty otherwise."""
+        """Why the rules were used although a model is configured; empty otherwise."""
         return next((made.fallback for made in self.decisions if made.fallback), "")
 
     @property
     def review_ids(self) -> list[int]:
-        """What waits for a person, each once, in order."""
+        """Distinct ids of the candidates that wait for review, in order."""
         return list(dict.fromkeys(made.review_id for made in self.decisions if made.review_id is not None))
 
     @property
@@ -349,7 +352,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Why nothing was stored, in the wire's words."""
+        """Why nothing was stored, as an API value."""
         decisions = [made.decision for made in self.decisions]
         if any(made.reason == "already_ingested" for made in self.decisions):
             return "already_ingested"

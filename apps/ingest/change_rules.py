@@ -1,7 +1,7 @@
-"""What a statement changes of one that was made before, as the classifier scores the two.  Pure.
+"""Decide what a statement changes in an earlier one, from the classifier's scores of the pair.  Pure.
 
-Rules decide who may change anything: only an assertion.  The classifier says whether two statements are of the same
-thing, and which words are over.
+Rules decide which statements may change anything: only assertions.  The classifier decides whether two statements are
+about the same thing, and which words no longer hold.
 """
 
 from bisect import bisect_right
@@ -20,18 +20,18 @@ from text.sentences import Span, clauses, fold, lower, sentences
 from text.terms import terms
 
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
-# "It's a whippet, not a greyhound": what is said to be wrong.
+# "It's a whippet, not a greyhound": matches the denied value.
 _DENIED: Final = patterns.compile(
     r"\b(?:not|instead of|rather than|no longer)\s+(?:(?:an?|the|my|our|at|in|on|to|for|with|by)\s+){0,2}"
     r"(?P<v>[^\W_][\w'-]*(?: [\w'-]+){0,2}?)(?=\s*(?:$|[.,;:!?)]|\b(?:any ?more|and|but|as|because|since)\b))",
     patterns.IGNORECASE,
 )
-# Of these there is one at a time.
+# Single-valued: there is one favourite of a kind at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
-_LIMIT_ENDS: Final = 0.75  # how surely a limit must be over to end by what is no limit
-_UNRELATED: Final = 0.8  # from here on nothing is done, whatever the words: it is about something or someone else
+_LIMIT_ENDS: Final = 0.75  # confidence needed to end a limit by a statement that is neither limit nor order
+_UNRELATED: Final = 0.8  # from here on the word rules are skipped: it is about something or someone else
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
-# What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
+# Stems (by ``terms``) that say nothing by themselves once the object of a statement has ended.
 _EMPTY: Final = frozenset(
     """
     live work drive use take go stay own play studi call name get keep eat drink pay cost come make run start move
@@ -41,15 +41,18 @@ _EMPTY: Final = frozenset(
 
 
 class Effect(StrEnum):
-    ENDS = "ends"  # all of it, or the words that are named
-    OUTDATES = "outdates"  # something of it may be over, unknown what
-    REPEATS = "repeats"  # it says the same
+    ENDS = "ends"  # all of it, or the given words, no longer hold
+    OUTDATES = "outdates"  # some unknown part may no longer hold
+    REPEATS = "repeats"  # same content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sureness:
-    """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; of a
-    word; and that the later statement is worth keeping at all, for anything to change by it."""
+    """Thresholds of the classifier's scores, 0..1.
+
+    ends: of a change, to end words.  outdates: of a possible change.  repeats: of a repetition.  word: of a single
+    word.  worth: of the later statement being worth keeping, below which it changes nothing.
+    """
 
     ends: float = 0.7
     outdates: float = 0.5
@@ -60,7 +63,7 @@ class Sureness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementChange:
-    """words: spans of the earlier statement that hold no longer; none where all of it ends.  over: how surely, 0..1."""
+    """words: spans of the earlier statement that no longer hold; empty if all of it ends.  over: confidence, 0..1."""
 
     effect: Effect
     words: Sequence[Span] = ()
@@ -68,9 +71,9 @@ class StatementChange:
 
 
 def may_change(later: str) -> bool:
-    """Whether it is an assertion: a question, a quotation, a hypothesis or an idle thought changes nothing.
+    """Whether the text is an assertion: a question, a quotation, a hypothesis or role play changes nothing.
 
-    One that is quoted or supposed anywhere makes all of it so; a question may stand beside what is asserted.
+    One quotation, hypothesis or role play disqualifies the whole text; a question only if every sentence is one.
     """
     plain = fold(later)
     if is_quoted(plain):
@@ -80,9 +83,10 @@ def may_change(later: str) -> bool:
 
 
 def may_end(earlier: str, *, by: str, over: float) -> bool:
-    """Of two types: an order ends by an order or a limit, a limit by what is neither only where that is very sure.
+    """Whether a statement of type ``by`` may end one of type ``earlier``.
 
-    over: how surely the earlier statement is over, 0..1.
+    Only an order or a limit ends an order.  Any other statement ends a limit only with high confidence.
+    over: confidence that the earlier statement no longer holds, 0..1.
     """
     return earlier not in (ORDER, LIMIT) or by in (ORDER, LIMIT) or (earlier == LIMIT and over >= _LIMIT_ENDS)
 
@@ -95,11 +99,12 @@ def changes_among(
     *,
     worth: float = 1.0,
 ) -> Iterator[tuple[int, StatementChange]]:
-    """What it changes of these statements, each with its cosine: by place.  The nearest are looked at, and those that
-    are likely to be of the same thing are read.
+    """Yield (index, change) for each of the earlier statements that ``later`` changes.
 
-    later: what ``may_change``.  worth: how likely it is worth keeping; chatter repeats something at most.  Raises
-    AdapterError.
+    The nearest are preselected by ``relatedness``, and only the likely pairs go to the classifier.
+
+    later: passes ``may_change``.  earlier: (text, cosine).  worth: probability that ``later`` is worth keeping; below
+    the threshold it can only repeat.  Raises AdapterError.
     """
     later = later[statement_start(fold(later)) :]
     nearest = sorted(range(len(earlier)), key=lambda place: -earlier[place][1])[:NEAREST]
@@ -112,7 +117,7 @@ def changes_among(
 
 
 def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> StatementChange | None:
-    """later: what ``may_change``.  earlier: as what holds of it reads now."""
+    """The change of one pair, or None.  later: passes ``may_change``.  earlier: its text that still holds."""
     if scores.relations["unrelated"] < _UNRELATED:
         denied = clause_denied(later, earlier) or favourite_of(later, earlier)
         if denied is not None:
@@ -128,15 +133,17 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
 
 
 def _ending(earlier: str, words: Span, *, over: float = 1.0) -> StatementChange:
-    """These words end; all of the statement where nothing is left to say."""
+    """End these words, or the whole statement if the rest says nothing."""
     return StatementChange(
         effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words], over=over
     )
 
 
 def clause_denied(later: str, earlier: str) -> Span | None:
-    """The clause that says just what the later statement calls wrong: by "my tea is genmaicha, not oolong" "my tea is
-    oolong".  Every word of it with content is said again."""
+    """The clause that the later statement denies: "my tea is genmaicha, not oolong" denies "my tea is oolong".
+
+    The later statement must repeat every content word of the clause.
+    """
     said, plain = set(terms(later)), fold(earlier)
     for match in _DENIED.finditer(fold(later)):
         wrong = set(terms(match["v"]))
@@ -148,7 +155,7 @@ def clause_denied(later: str, earlier: str) -> Span | None:
 
 
 def favourite_of(later: str, earlier: str) -> Span | None:
-    """The clause that names another favourite of the kind that the later statement names one of."""
+    """The clause that names a different favourite of the same kind as the later statement."""
     now = {match["v"] for match in _FAVOURITE.finditer(lower(fold(later)))}
     low = lower(fold(earlier))
     for part in _clauses(low) if now else ():
@@ -164,11 +171,10 @@ def says_nothing(text: str) -> bool:
 
 
 def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: float) -> Span | None:
-    """The run of words that are over most surely, without the punctuation around it.
+    """The span of words that most surely no longer hold, without punctuation around it; None if unknown.
 
-    One thing changes at a time, and is said in one clause: of all runs the one whose words are above the threshold by
-    the most together (Kadane's algorithm).  Where some clauses name what the later statement names, it is one of those,
-    or unknown.
+    It is the run within one clause with the largest sum of scores above the threshold (Kadane's algorithm).  If some
+    clauses share a content word with the later statement, only those are considered.
     """
     plain = fold(earlier)
     parts = _clauses(plain)
@@ -197,7 +203,7 @@ def _clauses(plain: str) -> list[Span]:
 
 
 def _named(later: str, parts: Sequence[str]) -> set[int]:
-    """Which of several clauses have a content word in common with the later statement; none where they are one."""
+    """Indexes of the clauses that share a content word with the later statement; empty for a single clause."""
     said = set(terms(later)) - _EMPTY
     return {number for number, part in enumerate(parts) if said & set(terms(part))} if len(parts) > 1 else set()
 
@@ -209,7 +215,7 @@ def _tells_more(later: str, earlier: str) -> bool:
 
 
 def _without_openings(text: str) -> str:
-    """The first letter of each sentence in lower case, so that it makes no name of a word."""
+    """Lower-case the first letter of each sentence, so that its first word does not count as a name."""
     plain = fold(text)
     letters = list(text)
     for start, _ in sentences(plain):

@@ -1,6 +1,6 @@
-"""History and state as their callers keep them, and the memories that are made of them when that is asked for.
+"""Store and delete conversation history and state, and on request the memories extracted from them.
 
-What is kept and what is made of it commit together.
+The source and its memories commit in one transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """turns: each in order, also those that were there already.  distilled: ids of those that were looked at."""
+    """turns: all in order, including those that existed already.  distilled: ids of those that were extracted from."""
 
     turns: Sequence[OpenedTurn]
     distilled: Sequence[int] = ()
@@ -37,7 +37,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """deleted_facts: memories that went with what was replaced."""
+    """deleted_facts: ids of memories retired with the replaced value."""
 
     put: Put
     was_distilled: bool = False
@@ -46,7 +46,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """ids: of what was deleted.  facts: memories that went along."""
+    """ids: deleted turns or items.  facts: ids of memories retired with them."""
 
     ids: Sequence[int] = ()
     facts: Sequence[int] = ()
@@ -63,9 +63,9 @@ def append_history(
     extract: bool,
     now: datetime,
 ) -> Appended:
-    """Append turns to a session of this end user, who is made on first sight; see ``apps.history.turns.append``.
+    """Append turns to a session of this end user, who is created if unknown; see ``apps.history.turns.append``.
 
-    extract: remember what the user's new ones say.
+    extract: also extract memories from the user's new turns.
     """
 
     def append(mine: Scope) -> Appended:
@@ -100,9 +100,9 @@ def delete_history(
 def put_state(
     scope: Scope, end_user: str, new: NewState, *, extract: bool, replace_facts: bool, now: datetime
 ) -> Stored:
-    """Put an object in its place; see ``apps.history.state_writes.put``.
+    """Store a state item; see ``apps.history.state_writes.put``.
 
-    extract: remember what its text says.  replace_facts: retire what was made of the value before.
+    extract: also extract memories from its text.  replace_facts: retire the memories of the previous value.
     """
 
     def put(mine: Scope) -> Stored:
@@ -135,11 +135,11 @@ def delete_state(
 
 
 def _in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
-    """The change, in one transaction, in the space of this end user."""
+    """Apply the change in one transaction, in the space of this end user."""
     try:
         return _once(scope, end_user, change, now=now)
     except SpaceShredded:
-        # Between the look and the lock: what is kept now belongs to their new space.
+        # The space was shredded between the lookup and the lock: retry in the end user's new space.
         return _once(scope, end_user, change, now=now)
 
 
@@ -155,7 +155,7 @@ def _change(scope: Scope, change: Callable[[Scope], Answer]) -> Answer:
 
 
 def _distil(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> None:
-    """Remember what these sources say, and note which memory is whose."""
+    """Extract memories from these sources, and link each memory to its source."""
     if not proposals:
         return
     outcomes = remember(scope, list(proposals.values()), now=now)

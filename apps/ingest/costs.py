@@ -1,4 +1,4 @@
-"""How long a text may be read before it is kept unread."""
+"""Time budgets for reading a text; a text that exceeds its budget is stored without extraction."""
 
 from contextlib import AbstractContextManager
 
@@ -9,5 +9,5 @@ from text.extraction.extractor import LONG_TEXT
 
 
 def budget_for(text: str) -> AbstractContextManager[Budget]:
-    """A budget for what is done within: a turn's, or a document's where the text is longer than turns are."""
+    """Context manager with the budget for this text: READ_TURN_MS, or READ_DOCUMENT_MS for one above LONG_TEXT."""
     return reading(settings.READ_TURN_MS if len(text) <= LONG_TEXT else settings.READ_DOCUMENT_MS)

@@ -1,4 +1,4 @@
-"""Remembering a document: its passages, each a memory of its own."""
+"""Remember a document: each passage becomes a memory of its own."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -11,8 +11,8 @@ from apps.ingest.services import remember_for
 from apps.projects.scope import Scope
 from text import patterns
 
-PASSAGE: Final = 1_000  # characters, about what the embedder reads of a text
-# Where a long piece may be cut, the best place first: after a line, after a sentence, between words.
+PASSAGE: Final = 1_000  # characters, about the embedder's input limit
+# Where to cut a long piece, in order of preference: after a line, after a sentence, between words.
 CUTS: Final = tuple(patterns.compile(pattern) for pattern in (r"\n", r"[.!?。！？]\s+", r"\s+"))
 
 
@@ -27,12 +27,13 @@ def remember_document(
     deduplicate: bool = True,
     now: datetime,
 ) -> tuple[Scope, Outcome]:
-    """Store the passages of a file for this end user; the scope of their space, and the outcomes of the passages, in
-    order: no decision at all for a file without text.  All or nothing.
+    """Store the passages of a file for this end user, in one transaction.
 
-    A passage is kept whole and as a reference: who wrote the file is not known, and what it says of its author must
-    not replace what is known of the end user.  Secrets and orders to the model are refused as anywhere.
-    Raises what ``apps.adapters.documents`` refuses a file with; then no end user was created and nothing written.
+    Returns the scope of their space, and the passages' decisions in order; none for a file without text.
+
+    A passage is stored whole and as a reference: its author is unknown, so its statements must not replace facts about
+    the end user.  Secrets and prompt injections are refused as elsewhere.
+    Raises the refusals of ``apps.adapters.documents`` before any end user is created or anything is written.
     """
     document = read_document(name, content)
     proposals = [
@@ -55,7 +56,7 @@ def remember_document(
 
 
 def passages(pieces: Sequence[str]) -> Iterator[str]:
-    """The pieces joined to passages of at most PASSAGE characters, and cut where one is longer."""
+    """Join the pieces into passages of at most PASSAGE characters; longer pieces are cut."""
     held: list[str] = []
     size = 0
     for piece in pieces:
@@ -79,5 +80,5 @@ def _parts(piece: str) -> Iterator[str]:
 
 
 def _ends(cut: patterns.Pattern, piece: str) -> list[int]:
-    """Where a piece may be cut so that what comes before is neither too long nor a scrap."""
+    """Offsets at which to cut a piece, so that its first part has PASSAGE // 4 to PASSAGE characters."""
     return [found.end() for found in cut.finditer(piece, PASSAGE // 4, PASSAGE)]

@@ -1,4 +1,4 @@
-"""Facts with times: stated as such, asked for at any time, and those of them that contradict each other."""
+"""Facts with validity times: record one, query them at any time, and list contradictions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from text.predicates import canonical, predicate_of, subject_of
 
-LOOKED_AT = 1_000  # open decisions, and facts that hold now
+LOOKED_AT = 1_000  # open decisions, and currently valid facts, that are searched
 
 
 class FactUnclear(Invalid):
@@ -30,7 +30,7 @@ class FactEndsFirst(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two facts of which both are said to hold now.  facts: as in the decision, the newer first."""
+    """Two currently valid facts that contradict each other.  facts: as in the decision, the newer first."""
 
     decision: ContradictionDecision
     facts: tuple[Fact, Fact]
@@ -39,10 +39,10 @@ class Contradiction:
 def record_fact(
     scope: Scope, end_user: str, stated: StatedFact, *, source: str = "", client_ref: str | None = None, now: datetime
 ) -> tuple[Scope, Outcome]:
-    """Keep a fact as it is stated, of this end user, who is made on first sight; with the scope of their space.
+    """Store a stated fact for this end user, who is created if unknown; return their scope and the outcome.
 
-    It takes the place of what was true of the same subject and predicate from its beginning on; what is said to have
-    held before something that is known already replaces nothing.  Raises FactUnclear, FactEndsFirst.
+    From its beginning on it replaces what was true of the same subject and predicate.  A fact that began before a known
+    later one does not replace that one.  Raises FactUnclear, FactEndsFirst.
     """
     claim = stated.claim
     if not claim.about or not claim.attribute or not canonical(claim.object):
@@ -66,7 +66,7 @@ def query_facts(
     limit: int,
     now: datetime,
 ) -> list[Fact]:
-    """What held at a time, now unless told otherwise, by what was known at another; the latest to begin first."""
+    """The facts valid at ``at``, by what was known at ``known_at``, both now by default; the latest to begin first."""
     return facts(
         scope,
         about=None if subject is None else subject_of(subject),

@@ -1,7 +1,7 @@
-"""What a turn's sentences are worth, as the classifier says; what the rules found in them stands on that.
+"""Keep gate: the classifier decides which of the rules' findings in a turn are kept.
 
-The rules say what may never be stored, what is filler, when something is, and which claims stand where.  The classifier
-says which sentences are worth keeping, of which type, and which give a secret away in a shape that no rule knows.
+The rules find forbidden content, filler, dates and claims.  The classifier decides which sentences are worth keeping
+and of which type, and finds secrets in shapes that no rule knows.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 POLICY: Final = "discarded_policy"
 _KEPT: Final = "keep"
-# What the rules are surer of than any model.
+# Refusals of the rules that the classifier does not review.
 _FIRM: Final = frozenset(
     {
         Reason.FILLER,
@@ -39,37 +39,37 @@ _FIRM: Final = frozenset(
         Reason.NOT_SAID,
     }
 )
-# What opens a sentence that leans on the one before it.
+# Opening words of a sentence that depends on the one before it.
 _LEANING: Final = patterns.compile(
     r"(?:it|its|it's|they|them|their|they're|he|she|his|her|hers|he's|she's|that|that's|this|those|these|there|there's"
     r"|but|and|so|or|because|cos|which|who|whose|then|also|only|just|still|not|same|both|otherwise|plus|hence"
     r"|although|though|except|unless|until|since|with|without|to|for|by|at|in|on|from)\b",
     patterns.IGNORECASE,
 )
-_TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
-_FEW_WORDS: Final = 5  # fewer say little by themselves
-_UNSURE: Final = 0.6  # less likely worth keeping than that, a sentence is no memory of its own beside another
-_BESIDE: Final = 0.25  # of the likelihood from which on a sentence is kept, where another one of its turn is
+_TOGETHER: Final = 320  # most characters of sentences joined into one memory
+_FEW_WORDS: Final = 5  # a sentence with fewer is joined to its neighbour
+_UNSURE: Final = 0.6  # a sentence whose keep score is lower is joined to its neighbour
+_BESIDE: Final = 0.25  # factor on the keep threshold once another sentence of the turn is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """keep: how likely a sentence must be worth keeping.  forbidden: how surely it must give something away, or plant
-    an order, to be refused for it.  Both 0..1."""
+    """keep: lowest score at which a sentence is kept.  forbidden: lowest score at which it is refused for a secret or a
+    planted order.  Both 0..1."""
 
     keep: float
     forbidden: float
 
 
 def weighed(text: str, findings: Sequence[Finding], *, is_meant: bool) -> list[Finding]:
-    """As ``weigh``, by the settings' classifier and thresholds.  Where there is none, or it fails, all is kept that the
-    rules do not refuse."""
+    """``weigh`` with the configured classifier and thresholds.  Without a classifier, or if it fails, the rules'
+    findings are returned unchanged."""
     classifier = get_classifier()
     if classifier is None:
         return list(findings)
     thresholds = Thresholds(keep=settings.GATE_KEEP_FROM, forbidden=settings.GATE_FORBIDDEN_FROM)
     try:
-        with without():  # as with every guard: it has read the text before anything of it is kept
+        with without():  # no time limit, as for every guard: it must read the whole text before anything is stored
             return weigh(text, findings, classifier, thresholds, is_meant=is_meant)
     except AdapterError as error:
         logger.warning("the classifier failed; what the rules say stands", extra={"error": type(error).__name__})
@@ -79,11 +79,11 @@ def weighed(text: str, findings: Sequence[Finding], *, is_meant: bool) -> list[F
 def weigh(
     text: str, findings: Sequence[Finding], classifier: Classifier, thresholds: Thresholds, *, is_meant: bool
 ) -> list[Finding]:
-    """The findings of ``read_turn`` in a user's turn, weighed; in the order of the text, never empty.
+    """Filter the findings of ``read_turn`` in a user's turn; in the order of the text, never empty.
 
-    is_meant: the caller asked for this to be remembered: then only its type is asked about, since the guards of the
-    rules know secrets for certain; that the spare key lies under the flower pot is theirs to have remembered.
-    A document is as the rules read it.  Raises AdapterError.
+    is_meant: the caller asked to remember this.  Then the classifier only sets the type and ``worth``, and only the
+    rules refuse secrets: a user may store where the spare key is.
+    A text above LONG_TEXT is returned as the rules read it.  Raises AdapterError.
     """
     plain = fold(text)
     asked = [finding for finding in findings if finding.reason not in _FIRM]
@@ -121,12 +121,12 @@ def weigh(
 
 
 def _weighed(plain: str, finding: Finding) -> Span:
-    """What of a statement is weighed: without the word that announces it."""
+    """The span that is scored: the statement without its introductory word."""
     return Span(statement_start(plain, finding.start, finding.end), finding.end)
 
 
 def _forbidden(findings: Sequence[Finding], scores: TurnScores, threshold: float) -> set[int]:
-    """Those that give something away; all of them where only the turn as a whole does."""
+    """Ids of the findings above the forbidden threshold; all of them if only the whole turn is."""
     bad = {id(one) for one, score in zip(findings, scores.sentences, strict=True) if score.forbidden >= threshold}
     known = any(finding.decision == POLICY for finding in findings)
     if not bad and not known and scores.forbidden >= threshold:
@@ -152,8 +152,10 @@ def _refused(finding: Finding, decision: Decision, reason: str, confidence: floa
 
 
 def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
-    """Of the type that is likeliest; where it is one claim and nothing else, of the claim's, and where a language model
-    proposed it, as that says.  An order if any of these says so: it claims nothing but how to answer."""
+    """The finding with the classifier's likeliest type.  A single claim, or a language model's proposal, keeps its own.
+
+    If either type is an order, the finding becomes an order and loses its other claims.
+    """
     if finding.decision != _KEPT:
         return finding
     surest = _surest(score.types)
@@ -175,8 +177,10 @@ def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
 
 
 def _as_sure(finding: Finding, score: SentenceScores) -> Finding:
-    """As sure as the classifier is that it is worth keeping, unless it claims something; a language model's proposal no
-    surer than the model."""
+    """Set ``worth`` to the keep score, and also the confidence if the finding has no claims.
+
+    A language model's proposal gets the lower of its own confidence and the keep score.
+    """
     keep, sure = round(score.keep, 3), finding.extractor_confidence
     if finding.reason == PROPOSED:
         sure = min(sure, keep)
@@ -190,11 +194,11 @@ def _surest(types: Mapping[str, float]) -> str:
 
 
 def _belongs(plain: str, first: Finding, second: Finding) -> bool:
-    """Whether the second says little without the first, or the first without it."""
+    """Whether either of two adjacent findings says little without the other."""
     start, end = first.end, second.start
     if PROPOSED in (first.reason, second.reason):
         return False
-    # An order or a limit stands by itself, so that nothing hides it from review, and no change of a fact ends it.
+    # An order or a limit stays separate, so that it cannot bypass review and no change of a fact ends it.
     types = {first.type, second.type, *(part.type for part in (*first.claims, *second.claims))}
     if types & {ORDER, LIMIT} or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
         return False
@@ -205,7 +209,7 @@ def _belongs(plain: str, first: Finding, second: Finding) -> bool:
 
 
 def _joined(plain: str, first: Finding, second: Finding) -> Finding:
-    """The two as one statement, with the attributes of the more informative one."""
+    """The two findings as one, with the attributes of the more informative one."""
     base = max(first, second, key=_information)
     return replace(
         base,

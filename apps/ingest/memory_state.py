@@ -1,4 +1,4 @@
-"""Memories as decisions see them: what each says of a slot, since when, and what happens to it in this batch."""
+"""In-memory state of memories while a batch is decided: the slots they hold, since when, and the batch's changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,13 @@ from apps.memories.validity import Interval, Periods
 
 @dataclass(slots=True, kw_only=True)
 class MemoryState:
-    """A memory that was there, or that this batch makes.
+    """An existing memory, or one that this batch creates.
 
-    slot: of one that is a single claim and says nothing else.  parts: the claims of one that says more, each with a
-    slot of its own.  ended: words of it that this batch ends, though the memory goes on.  said_mac: of its text before
-    any of its words ended.
+    slot: set if it consists of a single claim.  parts: the claims of any other memory, each with its own slot.
+    ended: spans of it that this batch ends while the rest stays valid.  said_mac: of its text before any span ended.
 
-    is_new: made by this batch, so not yet in the database.  said_by: the proposal of this batch that said it last.
-    terms: None until they are asked for.
+    is_new: created by this batch, so not in the database yet.  said_by: the batch's last proposal that stated it.
+    terms: None until they are needed.
     """
 
     id: int
@@ -52,7 +51,7 @@ class MemoryState:
 
     @classmethod
     def of_row(cls, row: Memory, periods: Periods | None) -> Self:
-        """A memory at rest.  periods: in which it held its slot, where it has one."""
+        """The state of a stored memory.  periods: in which it held its slot, if it has one."""
         return cls(
             id=row.pk,
             type=row.type,
@@ -77,12 +76,12 @@ class MemoryState:
 
     @property
     def is_current(self) -> bool:
-        """Whether it stands, be it disputed."""
+        """Whether it is not superseded; a disputed memory is current."""
         return self.validity != Validity.SUPERSEDED
 
     @property
     def is_whole(self) -> bool:
-        """Whether it stands, and this batch has ended none of its words."""
+        """Whether it is current and this batch has ended none of its words."""
         return self.is_current and not self.ended
 
     @property
@@ -106,22 +105,22 @@ class MemoryState:
 
     @property
     def memory(self) -> "MemoryState":
-        """Itself: what holds a slot is a memory, or a part of one."""
+        """Itself, so that a slot holder has a ``memory`` whether it is a memory or a claim of one."""
         return self
 
     def close(self, *, by: int, at: datetime, now: datetime, reason: str = "newer") -> None:
-        """It is over since then."""
+        """Supersede it as of ``at``."""
         self.validity, self.superseded_by, self.reason = "superseded", by, reason
         self.periods.end_latest(at, now=now)
 
     def end_words(self, words: Sequence[tuple[int, int]], *, by: int, at: datetime, now: datetime) -> None:
-        """These words of it, as it was said, are over since then, and so is each claim that has a word among them."""
+        """End these spans of its original text as of ``at``, and every claim that overlaps them."""
         for part in self.parts_in(words):
             part.close(by=by, at=at, now=now)
         self.ended += [EndedWords(start=start, end=end, at=at, by=by) for start, end in words]
 
     def parts_in(self, words: Sequence[tuple[int, int]]) -> "list[ClaimState]":
-        """Its claims that hold and have a word among these; all that hold where no words are named."""
+        """Its current claims that overlap these spans; all current claims if no spans are given."""
         return [
             part
             for part in self.parts
@@ -131,7 +130,7 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedWords:
-    """Words [start, end) of a memory, as it was said, which are over since ``at``."""
+    """Span [start, end) of a memory's original text that no longer holds since ``at``."""
 
     start: int
     end: int
@@ -142,9 +141,9 @@ class EndedWords:
 
 @dataclass(slots=True, kw_only=True)
 class ClaimState:
-    """A claim of a memory that says more: its words [start, end), and the slot that they hold.
+    """One claim of a memory with several: its span [start, end) and its slot.
 
-    claim_id: of its row; None of a new one until it is written.
+    claim_id: of its row; None for a new claim until it is written.
     """
 
     memory: MemoryState
@@ -160,7 +159,7 @@ class ClaimState:
 
     @classmethod
     def of_claim(cls, memory: MemoryState, claim: HeldClaim) -> Self:
-        """A claim at rest."""
+        """The state of a stored claim."""
         return cls(
             memory=memory,
             start=claim.start,
@@ -191,7 +190,7 @@ class ClaimState:
         return self.validity != self.was or self.periods.has_changed
 
     def close(self, *, by: int, at: datetime, now: datetime, reason: str = "newer") -> None:
-        """It is over since then, and the rest of the memory goes on."""
+        """Supersede the claim as of ``at``; the rest of the memory stays valid."""
         self.validity, self.superseded_by = "superseded", by
         self.periods.end_latest(at, now=now)
         self.memory.ended.append(EndedWords(start=self.start, end=self.end, at=at, by=by, claim_id=self.claim_id))
@@ -202,7 +201,7 @@ SlotHolder = MemoryState | ClaimState
 
 @dataclass(frozen=True, slots=True)
 class SlotPeriod:
-    """What held a slot, and the stretch of time in which it did."""
+    """A slot's holder, and a time interval in which it held the slot."""
 
     holder: SlotHolder
     stretch: Interval
@@ -210,9 +209,9 @@ class SlotPeriod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotPosition:
-    """Where in a slot's history a time lies.
+    """Position of a time in a slot's history.
 
-    here: what held then.  after: what is the next to hold, later than that.  others: what is in the slot now.
+    here: the holder at that time.  after: the next holder after it.  others: the current holders.
     """
 
     here: SlotPeriod | None = None
@@ -221,6 +220,6 @@ class SlotPosition:
 
     @property
     def displaced(self) -> list[SlotHolder]:
-        """What a new value of that time ends: what held then, and what stands now unless that came later."""
+        """The holders that a new value of that time ends: that of then, and the current ones unless a later exists."""
         here = [self.here.holder] if self.here is not None else []
         return here if self.after is not None else list({id(one): one for one in (*here, *self.others)}.values())

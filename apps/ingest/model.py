@@ -1,8 +1,8 @@
-"""Asking a language model what a turn says, where the operator has named one; and what that may cost.
+"""Extraction by a language model, if the operator configured one, within a daily budget.
 
-Outside of every transaction, once for each turn.  Whatever goes wrong the rules read the turn, and the outcome says
-why: ``egress`` (the tenant's policy), ``policy`` (the turn holds what may not leave), ``budget``, ``circuit_open``, or
-how the endpoint failed.
+One call per turn, outside of any transaction.  On any failure the rules extract instead, and the outcome's fallback is
+the cause: ``egress`` (the tenant's policy), ``policy`` (the turn contains content that may not leave), ``budget``,
+``timeout``, ``circuit_open``, or the endpoint's failure.
 """
 
 import time
@@ -29,15 +29,15 @@ from apps.tenants.selectors import may_leave
 from text.extraction.extractor import read_turn
 from text.extraction.reasons import Reason
 
-# What the rules immediately see to say nothing is not worth a call.
+# Refusals of the rules that make a model call pointless.
 IDLE: Final = frozenset({Reason.FILLER, Reason.TOO_SHORT, Reason.CODE_ONLY, Reason.NOT_USER_TURN, Reason.NOTHING_SAID})
 SHORTEST_SECONDS: Final = 0.1
 
 
 def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) -> list[Proposal]:
-    """The proposals, each with what a model read in it, or with why the rules must.
+    """Return the proposals, each with the model's reading or the cause of the fallback to the rules.
 
-    All of them within EXTRACTOR_SECONDS: what there is no time left for is read by rules.
+    All calls together take at most EXTRACTOR_SECONDS; the rules extract the rest.
     """
     extractor = get_extractor()
     if extractor is None:
@@ -56,14 +56,14 @@ def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) ->
 
 
 def _is_for_models(proposal: Proposal) -> bool:
-    """Not what is kept as it is, nor what someone other than the user said, nor documents."""
+    """Whether to call the model: not for what ``is_meant``, other speakers, or documents."""
     return not proposal.is_meant and is_user(proposal) and len(proposal.text) <= MOST_TEXT
 
 
 def _reading(
     scope: Scope, extractor: Extractor, proposal: Proposal, *, is_allowed: bool, deadline: float, now: datetime
 ) -> ModelReading | None:
-    """None where nothing is to be read."""
+    """The model's reading, or a fallback; None if the rules find nothing worth a call."""
     text, said_at = proposal.text.reveal(), proposal.occurred_at or now
     with budget_for(text):
         read = weighed(text, read_turn(text, role="user", now=said_at), is_meant=False)
@@ -90,9 +90,9 @@ def _reading(
 
 
 def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
-    """Count one call and the most that it may cost, if today's budget has room for it; whether it had.
+    """Reserve one call and its maximum tokens in today's budget; return whether there was room.
 
-    One statement, so that of n concurrent turns never more pass than there is room for.
+    A single statement, so that concurrent turns cannot exceed the budget.
     """
     calls, most = settings.EXTRACTOR_DAILY_CALLS, settings.EXTRACTOR_DAILY_TOKENS
     if calls < 1 or tokens > most:
@@ -109,9 +109,9 @@ def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
 
 
 def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime) -> None:
-    """What was reserved becomes what was spent; nothing at all, where no model was asked."""
+    """Replace the reservation with the actual usage, or cancel it if the open circuit prevented the call."""
     was_asked = reading.fallback != "circuit_open"
-    # An endpoint that failed without a word may have charged for the turn all the same.
+    # An endpoint that failed without reporting usage may have charged for the call: keep the reservation.
     is_told = bool(reading.tokens_in or reading.tokens_out) or not was_asked
     spent = reading.tokens_in + reading.tokens_out if is_told else reserved
     with tenant_transaction(scope), connection.cursor() as cursor:

@@ -1,7 +1,7 @@
-"""What a language model proposes of a turn, checked by the rules before anything of it is believed.  Pure.
+"""Check a language model's proposals for a turn with the rules, before any of them is used.  Pure.
 
-A model finds what is said and names what it is about.  Here a quote that is not in the turn, a secret, a planted order
-and filler are refused; what passes or is not worth keeping, ``weighing`` refuses, as it would without a model.
+Refuses quotes that are not in the turn, secrets, planted orders and filler.  ``keep_gate`` refuses what is transient or
+not worth keeping, as it does without a model.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from text.extraction.extractor import read_turn
 from text.extraction.finding import ORDER, PROPOSED, Finding
 from text.extraction.reasons import Reason
 
-MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
+MOST_CONFIDENCE: Final = 0.95  # cap on a model's confidence: the rules' confidence in plain wording
 _KEY: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")
 _KEYED: Final = frozenset({"fact", "preference", "instruction", "constraint", "relation"})
 _NOT_SAID: Final = Finding(start=0, end=0, decision="discarded_low_signal", reason=Reason.NOT_SAID)
 
 
 def findings_of(text: str, proposed: Sequence[Proposed], *, now: datetime) -> list[Finding]:
-    """A finding for each proposal, kept and refused, in the order of the text; never empty.
+    """Return a finding, kept or refused, for each distinct proposal, in the order of the text; never empty.
 
-    text: the turn, in which no quote is found twice.  now: as of ``read_turn``.
+    text: the turn.  now: as for ``read_turn``.
     """
     found: list[Finding] = []
     spans: set[tuple[int, int]] = set()
@@ -50,9 +50,9 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
     kept = [finding for finding in read if finding.decision == "keep"]
     if not kept:
         return replace(read[0], start=start, end=start + len(quote))
-    # What the rules know of it lies where older memories lie, whichever extractor read them.
+    # Prefer the rules' key, so that the memory gets the same slot as older ones, whichever extractor read those.
     best, is_one = kept[0], len(kept) == 1 and kept[0].key is not None
-    # An order is an order also where a model calls it a fact: it must not slip past review.
+    # An order stays an order even if the model calls it a fact: it must not bypass review.
     is_order = any(finding.type == ORDER for finding in kept)
     type_ = ORDER if is_order else best.type if is_one else one.type
     parts = () if is_one or is_order else tuple(part.moved(start) for finding in kept for part in finding.claims)
@@ -75,7 +75,7 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
 
 
 def _named(one: Proposed) -> tuple[str | None, str | None]:
-    """The model's own key and value, where the key is one."""
+    """The model's own key and value, if the key is well-formed."""
     key = (one.key or "").strip().lower()
     return (key, (one.value or "").strip().lower() or None) if _KEY.fullmatch(key) else (None, None)
 

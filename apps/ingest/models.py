@@ -1,4 +1,7 @@
-"""The outcome of each candidate: the decision and a keyed digest, and the text only while it waits for a person."""
+"""Models of ingest: decisions with keyed digests, the review queue, model usage, receipts and source links.
+
+Only the review queue stores text, encrypted, while a candidate waits or its decision can be undone.
+"""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -23,10 +26,10 @@ class Decision(models.TextChoices):
 
 
 class Candidate(ScopedModel):
-    """One piece of input and what was decided about it.
+    """One piece of input and the decision about it.
 
-    extractor: who read it, ``rules`` or ``model``; fallback: why the rules did where there is a model.  tokens and
-    cost, in millionths of the operator's currency: of the call, on the first piece of what was asked about.
+    extractor: ``rules`` or ``model``; fallback: why the rules were used although a model is configured.  Tokens and
+    cost (millionths of the operator's currency) of a model call are stored on the first piece of its input.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -35,7 +38,7 @@ class Candidate(ScopedModel):
     type = models.CharField(max_length=32, blank=True)
     memory_id = models.BigIntegerField(null=True)
     digest = models.BinaryField(max_length=16)
-    # Defaults of the database too: the code before these columns writes rows without them.
+    # Database defaults too: code from before these columns inserts rows without them.
     extractor = models.CharField(max_length=8, default="rules", db_default="rules")
     fallback = models.CharField(max_length=16, blank=True, default="", db_default="")
     tokens_in = models.IntegerField(null=True)
@@ -50,7 +53,7 @@ class Candidate(ScopedModel):
         )
         indexes = (
             models.Index(fields=("tenant", "space", "-id"), name="candidate_newest"),
-            # Of memories that are erased.
+            # For erasing memories.
             models.Index(
                 fields=("tenant", "memory_id"), condition=models.Q(memory_id__isnull=False), name="candidate_of_memory"
             ),
@@ -71,12 +74,12 @@ class ReviewState(models.TextChoices):
 
 
 class ReviewItem(ScopedModel):
-    """A candidate that waits for a person, or waited.
+    """A candidate in the review queue, waiting or decided.
 
-    content: what it says, sealed, and only while it waits.  digest: of its text, by which the same is known again.
-    project_id: of the request that brought it.  source_id: of the turn or item of state it was made of, if it is kept.
-    outcome, memory_id: the result when it was accepted.  undo_until: until when who decided may take it back;
-    for so long the content stays after a decision, where the user who decided asked for that.
+    content_ct: its text and attributes, encrypted; stored only while it waits or its decision can be undone.
+    digest: of its text, to recognize the same text again.  project_id: of the request.  source_id: of the turn or state
+    item it comes from, if that is stored.  outcome, memory_id: the result of accepting it.
+    undo_until: until when the reviewer may undo the decision; null if they did not ask for that.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -129,7 +132,7 @@ class ReviewItem(ScopedModel):
 
 
 class ModelUse(ScopedModel):
-    """What a tenant asked of the extraction model on one day (UTC).  tokens: spent, and reserved by calls under way."""
+    """A tenant's use of the extraction model on one day (UTC).  tokens: spent, and reserved by calls in progress."""
 
     day = models.DateField()
     calls = models.IntegerField()
@@ -146,7 +149,7 @@ class ModelUse(ScopedModel):
 
 
 class IngestReceipt(ScopedModel):
-    """A caller's own reference for an add, and what that add stored: the same reference gives the same answer."""
+    """Idempotency receipt: a caller's own reference for an add, and the memories that it stored."""
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     client_ref_mac = models.BinaryField(max_length=16)
@@ -167,9 +170,9 @@ class IngestReceipt(ScopedModel):
 
 
 class TurnReceipt(ScopedModel):
-    """That a turn was distilled, by a keyed digest of it: told again within 30 days it is a replay.  No content.
+    """Keyed digest of a processed turn, without content: the same turn within 30 days is a replay.
 
-    Written with what the turn became, so that a turn that has one is done with.
+    Committed in the same transaction as the turn's memories.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -186,10 +189,10 @@ class TurnReceipt(ScopedModel):
 
 
 class DerivedFact(ScopedModel):
-    """That a memory says what a turn or an item of state said.  source_id: of apps.history, whose ids are of one
-    sequence.
+    """Link from a memory to a turn or state item with the same content.
 
-    is_origin: the memory was made of this source.  Where it was matched there is another origin, or none of these.
+    source_id: a row of apps.history, where turns and state share one id sequence.
+    is_origin: the memory was created from this source.  A matched memory has another origin, or none in this table.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""The memories near a candidate: nearly the same, similar, and the last one of its session."""
+"""Find the memories near a candidate: near duplicates, similar ones, and the last one of its session."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,14 +15,14 @@ from apps.memories.integrity import VECTOR
 from apps.memories.nearest import nearest
 from apps.memories.sealing import open_embedding
 
-NEAREST = 4  # how many of the nearest memories are looked at
-SIMILAR = 0.90  # cosine of those that are similar: of what is farther nothing is asked
+NEAREST = 4  # number of nearest memories that are fetched
+SIMILAR = 0.90  # lowest cosine of a similar memory; farther ones are not fetched
 
 
 def near_duplicate(snapshot: SpaceSnapshot, candidate: MemoryCandidate, *, threshold: float) -> int | None:
-    """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said.
+    """The id of a memory with nearly the same vector and all words of the candidate; None if there is none.
 
-    Said by the same person, about one time where it accumulates, and kept for at least as long.
+    It must have the same speaker, expire no earlier and, if its type accumulates, be of the same time.
     """
     if candidate.vector is None:
         return None
@@ -62,7 +62,7 @@ def _near_row(snapshot: SpaceSnapshot, candidate: MemoryCandidate, *, threshold:
 
 
 def nearest_to(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tuple[int, float]]:
-    """The memories nearest to it, of this batch before it and of those at rest: (id, cosine), nearest first."""
+    """The nearest memories, stored or earlier in this batch: (id, cosine), nearest first."""
     if candidate.vector is None or candidate.memory_id is None:
         return []
     earlier = [(known, vector) for known, _, vector in snapshot.vectors if known.id < candidate.memory_id]
@@ -74,7 +74,7 @@ def nearest_to(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tupl
 def last_of_sessions(
     snapshot: SpaceSnapshot, candidates: Sequence[MemoryCandidate]
 ) -> dict[str, tuple[int, datetime, NDArray[np.float32]]]:
-    """The last memory at rest of each session of these candidates: its id, when it was said, and its vector."""
+    """Session to its last stored memory, for the candidates' sessions: (id, when it was said, vector)."""
     sessions = dict.fromkeys(one.proposal.session_id for one in candidates if one.proposal.session_id)
     tokens = {snapshot.cipher.session_token(name): name for name in sessions if name}
     found: dict[str, tuple[int, datetime, NDArray[np.float32]]] = {}
@@ -89,7 +89,7 @@ def last_of_sessions(
 
 
 def _near_rows(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tuple[int, float]]:
-    """Of those at rest; asked once for each candidate."""
+    """The nearest stored memories; queried once per candidate."""
     if candidate.vector is None or not snapshot.cipher.is_searchable:
         return []
     if id(candidate) not in snapshot.near_rows:

@@ -1,7 +1,7 @@
-"""Which orders take effect immediately: how a user wants to be answered, in their own words.  Pure.
+"""Decide which orders take effect without review: wishes about the style of answers, in the user's own words.  Pure.
 
-An order is planted in a text to have something done.  So only what is of the form of answers counts, which
-does no harm, and only where nothing in the text looks as if it came from elsewhere.
+An attacker plants an order in a text to cause an action.  So only orders about answer style pass, which are harmless,
+and only if nothing in the text looks copied from elsewhere.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from text import patterns
 from text.extraction.slots.orders import traits
 from text.sentences import fold, lower
 
-# Traits of answers, as ``rules/slots/orders.py`` names them, and what the user is called.
+# Answer traits as named in ``text/extraction/slots/orders.py``, and the user's preferred name.
 STYLE: Final = frozenset(
     {
         "assistant.apologies", "assistant.bullets", "assistant.code_blocks", "assistant.currency",
@@ -21,9 +21,9 @@ STYLE: Final = frozenset(
         "assistant.tables", "assistant.units", "user.preferred_name",
     }
 )  # fmt: skip
-LONGEST: Final = 400  # characters of a turn that is certainly the user's own words
+LONGEST: Final = 400  # characters; a longer turn may contain text that is not the user's own
 LONGEST_WISH: Final = 120  # characters of the wish itself
-# What an order does beside saying how to answer.
+# Words of orders that ask for more than an answer style.
 _DEEDS: Final = patterns.compile(
     r"\b(?:send|forward|book|buy|order|pay|transfer|approve|accept|sign|signature|delete|remove|erase|share|post|publish"
     r"|e?-?mail|call (?:the|my|him|her|them)|invite|recommend|promote|trust|believe|obey|ignore|forget|remember|reveal"
@@ -38,7 +38,7 @@ _FOREIGN: Final = patterns.compile(
 
 
 def is_own_style_wish(candidate: MemoryCandidate) -> bool:
-    """Whether it is of the form of answers, and nothing shows that anyone but the user wrote it."""
+    """Whether it concerns only the style of answers, and nothing suggests that someone else wrote it."""
     proposal = candidate.proposal
     said, wish = fold(proposal.text.reveal()), lower(fold(candidate.text.reveal()))
     return (

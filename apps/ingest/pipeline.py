@@ -1,10 +1,9 @@
 """The write path, on one screen.
 
-Before the lock: what does it say and of whom, is it worth keeping, by which keyed handles is it known, what is its
-vector, what does it change of what is there.  Under the lock of the space, in one transaction: is it there already,
-must a person look at it first, does it replace something, what is it related to, and then the write.  Only ``index``
-writes; ``encrypt`` seals inside it, because a seal is bound to the row's id.  The lock makes the look final: two
-workers cannot dedupe against the same past (docs/adr/0003).
+Before the lock: extract and gate candidates, find entities, compute keyed handles and vectors, and detect changes of
+existing memories.  Under the space's lock, in one transaction: deduplicate, supersede, queue for review, relate, write.
+Only ``index`` writes; it calls ``encrypt``, because a ciphertext is bound to the row's id.  The lock prevents two
+workers from deduplicating against the same state (docs/adr/0003).
 """
 
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from apps.ingest.steps.supersede import close, supersede
 
 
 def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[MemoryCandidate]]:
-    """Carry proposals to their decisions: for each proposal its candidates, every one decided.  All or nothing."""
+    """Return each proposal's candidates, all decided.  Everything is written in one transaction."""
     batch = [extract(proposal, now=tools.now) for proposal in proposals]
     candidates = [candidate for one in batch for candidate in one]
     classify(candidates, tools.types)
@@ -40,7 +39,7 @@ def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Memo
         snapshot = SpaceSnapshot.locked(candidates, tools)
         queue = Queue(snapshot)
         for one in batch:
-            # One after the other, so that a later candidate of the batch sees what an earlier one stored.
+            # In sequence, so that a candidate sees what earlier ones of the batch stored.
             if replay_client_ref(one, snapshot):
                 continue
             for candidate in one:

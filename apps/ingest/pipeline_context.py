@@ -1,4 +1,4 @@
-"""What every step of the pipeline works with."""
+"""The context that every pipeline step receives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,17 +19,16 @@ from apps.memories.tenant_types import Registry, registry_of
 from apps.policies.retention import Policy, of_project, policies_for, strictest
 from apps.projects.scope import Scope
 
-SETTLES: Final = timedelta(minutes=10)  # of a file that comes in: else each batch would sum the same topics up again
+SETTLES: Final = timedelta(minutes=10)  # during an import, else each batch would summarize the same topics again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineContext:
-    """Whose space, under which keys, with which types, embedded by what and within how many seconds (0: later), and
-    the time.
+    """Scope, cipher, types, embedder and time of one run.
 
-    kept: what is said of how long memories of the space are kept.
-    settles: how long what summaries are made of may go on growing first.  vectors: by place in the batch, what was
-    embedded already: it is the same when the batch is run again.
+    kept: retention policies that apply to the space.  embed_seconds: time budget for embedding; 0 leaves it to the
+    outbox.  settles: delay before a topic that still grows is summarized.
+    vectors: index in the batch to vector; reused when the batch is run again.
     """
 
     scope: Scope
@@ -48,7 +47,7 @@ class PipelineContext:
 
     @property
     def task_cap(self) -> timedelta | None:
-        """What a task may last at most, by the tenant, the project and the space."""
+        """Longest lifetime of a task, by the policies of tenant, project and space; None for no limit."""
         seconds = strictest(of_project(self.kept, self.scope.project_id))["task_ttl_seconds"].limit
         return None if seconds is None else timedelta(seconds=seconds)
 
@@ -59,7 +58,7 @@ class PipelineContext:
 
     @classmethod
     def for_end_user(cls, scope: Scope, end_user: str, *, embeds_later: bool = False, now: datetime) -> Self:
-        """As ``for_scope``, in the space of this end user, who is made on first sight."""
+        """As ``for_scope``, in the space of this end user, who is created if unknown."""
         with tenant_transaction(scope):
             cipher = open_tenant(scope.tenant)
             if space := space_of(scope, end_user, cipher):

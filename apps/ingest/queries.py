@@ -1,4 +1,4 @@
-"""What a space holds of a batch: memories of the same text or slot, locked, and the last one of each session."""
+"""SQL of the pipeline: memories with the same text or slot, locked, and the last memory of each session."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -15,8 +15,8 @@ _READ = (
 )  # fmt: skip
 
 
-# Lateral, and by bounds and an order that one index answers: the newest of a session is its last entry, however long
-# the session and whatever the plan.
+# Lateral, with bounds and an order that one index serves: each session's newest memory is the last index entry,
+# however long the session is.
 LAST_OF_SESSIONS = """
 select wanted.token, last.id, last.said_at, vector.embedding_ct from unnest(%s::bigint[]) wanted(token)
 cross join lateral (
@@ -35,9 +35,9 @@ cross join lateral (
 """
 
 MEMORY = Columns(Memory, "memory", only=_READ)
-# Lateral, and by bounds and an order that one index answers: a plan for all values may else read the whole space.
-# Locked, and in the order of their ids as in all code that changes memories: the sweep removes none of them while
-# they are decided about, and there are no deadlocks.
+# Lateral, with bounds and an order that one index serves: a plan for all values may otherwise read the whole space.
+# Rows are locked, so that the sweep removes none of them meanwhile, and in id order, as in all code that changes
+# memories, so that there are no deadlocks.
 ALIKE = f"""
 select {MEMORY.sql} from (
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
@@ -72,7 +72,7 @@ select {ROW_COLUMNS.sql} from memories_memory memory where memory.tenant_id = %s
 
 
 def execute_alike(cursor: Any, scope: Scope, space_id: int, *, macs: Collection[bytes], slots: Sequence[bytes]) -> None:
-    """Ask for the memories with one of these digests or slots, and lock them.  The rows are ``MEMORY``'s."""
+    """Select and lock the memories with one of these digests or slots.  The cursor's rows are ``MEMORY``'s."""
     mine, project_id = [scope.tenant_id, space_id], scope.project_id
     cursor.execute(
         ALIKE,
@@ -82,7 +82,7 @@ def execute_alike(cursor: Any, scope: Scope, space_id: int, *, macs: Collection[
 
 
 def find_row(scope: Scope, space_id: int, memory_id: int) -> Memory | None:
-    """A memory of the space, with what is needed to open its text."""
+    """A memory of the space, with the columns needed to open its text; None if it does not exist."""
     with prepared_cursor() as cursor:
         cursor.execute(ROW, [scope.tenant_id, space_id, scope.project_id, scope.project_id, memory_id])
         found = cursor.fetchone()
@@ -92,7 +92,7 @@ def find_row(scope: Scope, space_id: int, memory_id: int) -> Memory | None:
 def last_of_sessions(
     scope: Scope, space_id: int, tokens: list[int], embedder: str, *, now: datetime
 ) -> list[tuple[int, int, datetime, bytes]]:
-    """The last memory of each session: the session's token, the memory's id, when it was said, its sealed embedding."""
+    """The last memory of each session: (session token, memory id, when it was said, encrypted embedding)."""
     if not tokens:
         return []
     with prepared_cursor() as cursor:

@@ -1,7 +1,4 @@
-"""Re-sealing what this app sealed: the callers' references, and what waits for a person.
-
-See ``apps.crypto.encrypted_tables``.
-"""
+"""Re-encryption of receipts and review items when keys rotate; see ``apps.crypto.encrypted_tables``."""
 
 from django.db import connection
 
@@ -19,7 +16,7 @@ class Receipts(SealedColumns):
     model = IngestReceipt
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """The digests of decided candidates and of turns go: no text is left to recompute them from."""
+        """Recompute digests of receipts; delete those of candidates and turns, which have no stored text."""
         if space is None:
             return 0
         with connection.cursor() as cursor:
@@ -42,7 +39,8 @@ class ReviewItems(SealedColumns):
     model = ReviewItem
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """What was decided has no text left to recompute its digest from, and is not known again, nor taken back."""
+        """Recompute the digests of pending items.  Decided ones lose digest and content: they are no longer recognized,
+        and their decisions cannot be undone."""
         if space is None:
             return 0
         mine = ReviewItem.objects.within(scope).filter(space_id=space.id)

@@ -1,6 +1,6 @@
-"""How likely a statement changes or repeats another, by what the two share: a quick look, so that few pairs are read.
+"""Preselect pairs of statements for the classifier: the probability that one changes or repeats the other.
 
-Logistic regression, fitted by ``python -m training.relatedness``.
+A logistic regression on shared words, fitted by ``python -m training.relatedness``.
 """
 
 import math
@@ -20,14 +20,14 @@ FEATURES: Final = (
 )  # fmt: skip
 WEIGHTS: Final = (4.033, -1.7, 11.596, 1.704, 0.355, 0.255, 0.458, -1.999, -2.457)
 BIAS: Final = -1.745
-NEAREST: Final = 8  # so many of the nearest statements are looked at
-READ: Final = 4  # and so many of these are read, at most
-LIKELY: Final = 0.1  # those from here on: 88 in 100 of those that are changed or repeated, and about two that are not
+NEAREST: Final = 8  # nearest statements that are scored here
+READ: Final = 4  # at most so many of these go to the classifier
+LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Of one statement.  terms: stemmed, without stop words."""
+    """Word sets of one statement.  terms: stemmed, without stop words."""
 
     terms: frozenset[str]
     numbers: frozenset[str]
@@ -35,7 +35,7 @@ class Words:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The first character opens a sentence and makes no name of its word."""
+        """The first character is ignored for names, since it starts a sentence."""
         return cls(frozenset(terms(text)), frozenset(_NUMBER.findall(text)), frozenset(_NAME.findall(text[1:])))
 
 
@@ -56,7 +56,7 @@ def features(later: Words, earlier: Words, cosine: float) -> tuple[float, ...]:
 
 
 def likely(later: str, earlier: Sequence[tuple[str, float]]) -> list[int]:
-    """Which of these statements, each with its cosine, should be read, by place; the likeliest first."""
+    """Indexes of the statements that the classifier should read, likeliest first.  earlier: (text, cosine)."""
     mine = Words.of(later)
     chances = [relatedness(mine, Words.of(text), cosine) for text, cosine in earlier]
     places = sorted(range(len(earlier)), key=lambda place: -chances[place])
@@ -64,6 +64,6 @@ def likely(later: str, earlier: Sequence[tuple[str, float]]) -> list[int]:
 
 
 def relatedness(later: Words, earlier: Words, cosine: float) -> float:
-    """0..1."""
+    """Probability, 0..1, that the later statement changes or repeats the earlier one."""
     total = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, features(later, earlier, cosine), strict=True))
     return 1 / (1 + math.exp(-total))

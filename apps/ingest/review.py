@@ -1,8 +1,8 @@
-"""The review queue: what waits for a person, and what they decide.
+"""The review queue: list candidates, decide them, and undo a decision.
 
 An accepted candidate goes through the same pipeline as everything else, and may turn out to be a duplicate or to
-replace something.  What it said is kept, sealed, for as long as it waits, and not a moment longer: or, where a person
-decides who may have slipped, for the ten minutes in which they can take it back.
+replace something.  Its content is stored encrypted while it waits, and for the UNDO period if the reviewer wants to be
+able to undo the decision.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ PERMISSION: Final = "candidates:review"
 REASONS: Final = ("low_confidence", "instruction", "less_trusted", "policy")
 STATES: Final = tuple(state.value for state in ReviewState)
 UNDO: Final = timedelta(minutes=10)
-DECIDED_AT_MOST: Final = 20  # that may be taken back, in one list
-LEAVES_NOTHING: Final = frozenset({"", "duplicate"})  # outcomes of what was accepted, or none at all
+DECIDED_AT_MOST: Final = 20  # most undoable decisions in a list
+LEAVES_NOTHING: Final = frozenset({"", "duplicate"})  # outcomes of an accepted candidate without a memory change
 
 
 class CandidateNotFound(NotFound):
@@ -66,7 +66,7 @@ class WordingRefused(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A candidate as its reviewer may see it.  text, key, source: None once it waits no longer."""
+    """A candidate as its reviewer may see it.  text, key, source: None unless it is pending."""
 
     id: int
     state: ReviewState
@@ -89,21 +89,20 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
-    """Which candidates: those of a state, and of a reason; all where None."""
+    """Filter by state and reason; None matches all."""
 
     state: ReviewState | None = None
     reason: str | None = None
 
     @classmethod
     def of(cls, *, status: str | None, reason: str | None) -> Self:
-        """By the words of STATES and REASONS."""
+        """status: one of STATES.  reason: one of REASONS."""
         return cls(state=ReviewState(status) if status else None, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPage:
-    """candidates: newest first; those that fail their seal are left out.  next_before: where the next page begins, if
-    there is one."""
+    """candidates: newest first, without undecryptable ones.  next_before: cursor of the next page, if there is one."""
 
     candidates: Sequence[Waiting]
     next_before: int | None
@@ -111,8 +110,8 @@ class ReviewPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewVerdict:
-    """accept, or else reject.  text: what to remember instead.  pinned: the memory is to be.  can_be_undone: what it
-    says is kept for UNDO, so that ``undo`` can put it back."""
+    """accept: False rejects.  text: replaces the candidate's text.  pinned: pin the memory.  can_be_undone: keep the
+    content for UNDO, so that ``undo`` can restore the candidate."""
 
     accept: bool
     text: Plaintext | None = None
@@ -121,14 +120,17 @@ class ReviewVerdict:
 
 
 def may_review(scope: Scope) -> bool:
-    """Whether the caller may let through what waits: a person, or a program that a person trusts with it."""
+    """Whether the caller may decide candidates: a person, or an API key with PERMISSION."""
     return scope.principal.kind != "api_key" or PERMISSION in scope.permissions
 
 
 def list_candidates(
     scope: Scope, wanted: ReviewFilter, *, before: int | None = None, limit: int, now: datetime
 ) -> ReviewPage:
-    """scope: of one end user, or without a space of all in its environment.  before: an id; only older ones."""
+    """List candidates of the scope's end user, or of its whole environment if it has no space.
+
+    before: an id; only older candidates are listed.
+    """
     with tenant_transaction(scope):
         rows = _in_reach(scope)
         if wanted.state is not None:
@@ -149,7 +151,7 @@ def list_candidates(
 
 
 def get_candidate(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
-    """Raises CandidateNotFound, DecryptError."""
+    """Return one candidate.  Raises CandidateNotFound, DecryptError."""
     with tenant_transaction(scope):
         row = _get(scope, candidate_id)
         record(
@@ -159,7 +161,7 @@ def get_candidate(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
 
 
 def decide(scope: Scope, candidate_id: int, verdict: ReviewVerdict, *, now: datetime) -> Waiting:
-    """Accept a candidate, and remember it, or reject it.  Said again by the same, it changes nothing.
+    """Accept a candidate and remember it, or reject it.  Idempotent for the same reviewer and verdict.
 
     Raises CandidateNotFound, AlreadyDecided, WordingRefused, DecryptError.
     """
@@ -167,7 +169,7 @@ def decide(scope: Scope, candidate_id: int, verdict: ReviewVerdict, *, now: date
     with tenant_transaction(scope):
         inside = _inside(scope, _get(scope, candidate_id))
         try:
-            lock_space(inside)  # before the row, in the order of everybody who writes
+            lock_space(inside)  # before the row, in the lock order of all writers
         except SpaceShredded:
             raise CandidateNotFound from None
         rows = _in_reach(scope).select_for_update(no_key=True, of=("self",)).select_related("space")
@@ -195,7 +197,7 @@ def decide(scope: Scope, candidate_id: int, verdict: ReviewVerdict, *, now: date
 def decide_all(
     scope: Scope, candidate_ids: Sequence[int], verdict: ReviewVerdict, *, now: datetime
 ) -> list[tuple[int, Waiting | DomainError]]:
-    """The same verdict on each, every one by itself, in order: its result, or the error."""
+    """Apply the verdict to each candidate in its own transaction; return (id, result or error) in order."""
     results: list[tuple[int, Waiting | DomainError]] = []
     for candidate_id in candidate_ids:
         try:
@@ -206,20 +208,20 @@ def decide_all(
 
 
 def list_undoable(scope: Scope, *, now: datetime) -> list[Waiting]:
-    """What this principal decided a moment ago and may take back, the latest first."""
+    """The decisions that this principal may still undo, the latest first."""
     with tenant_transaction(scope):
         rows = _undoable(scope, now).select_related("space").order_by("-decided_at", "-pk")[:DECIDED_AT_MOST]
         return [_opened(scope, row, now=now) for row in rows if can_be_undone(row.state, row.outcome)]
 
 
 def can_be_undone(state: str, outcome: str) -> bool:
-    """Whether nothing or one new memory came of it."""
+    """Whether the decision created at most one new memory and changed no other."""
     return state == ReviewState.REJECTED or outcome in LEAVES_NOTHING or outcome == "created"
 
 
 def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
-    """Take one's own decision of a moment ago back: the candidate waits again, and a memory that was made of it is
-    deleted, to be brought back for a week like any other.  Raises CandidateNotFound, NotUndoable.
+    """Undo the caller's own recent decision: the candidate is pending again, and a memory created from it is
+    soft-deleted, so that it can be restored for a week.  Raises CandidateNotFound, NotUndoable.
     """
     with tenant_transaction(scope):
         inside = _inside(scope, _get(scope, candidate_id))
@@ -241,7 +243,7 @@ def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
         try:
             with transaction.atomic():
                 row.save(update_fields=["state", "undo_until", "decided_at", "decided_by", "outcome", "memory_id"])
-        except IntegrityError:  # the same was said again, and waits
+        except IntegrityError:  # the same text is pending again
             raise NotUndoable from None
         record(
             scope, actor=scope.principal.label, action=AuditAction.CANDIDATE_UNDO, target=f"candidate:{row.pk}", now=now
@@ -250,7 +252,7 @@ def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
 
 
 def count_waiting(scope: Scope, *, most: int, now: datetime) -> int:
-    """How many wait in the scope's reach; no more than ``most`` are counted."""
+    """The number of pending candidates visible to the scope, counted up to ``most``."""
     with tenant_transaction(scope):
         return _in_reach(scope).filter(_in_state(ReviewState.PENDING, now))[:most].count()
 
@@ -262,7 +264,7 @@ def _undoable(scope: Scope, now: datetime) -> ScopedQuerySet[ReviewItem]:
 def _remember(inside: Scope, row: ReviewItem, verdict: ReviewVerdict, *, now: datetime) -> DecisionMade:
     content = review_storage.opened(row, open_space(inside.tenant, inside.space))
     proposal = review_storage.proposal_of(row, content, text=verdict.text, pinned=verdict.pinned)
-    # Vectors come from the outbox: an embedder that is slow must not hold the lock of the space.
+    # Vectors come from the outbox: a slow embedder must not hold the space's lock.
     (outcome,) = remember(inside, [proposal], embeds_later=True, now=now)
     (made,) = outcome.decisions
     if made.memory_id is None:
@@ -273,7 +275,7 @@ def _remember(inside: Scope, row: ReviewItem, verdict: ReviewVerdict, *, now: da
 
 
 def _in_reach(scope: Scope) -> ScopedQuerySet[ReviewItem]:
-    """Of the scope's end user, or of everybody in its environment; brought in its project or in none."""
+    """Items of the scope's end user, or of its whole environment; of its project or without a project."""
     rows = ReviewItem.objects.within(scope).filter(space__tenant_id=scope.tenant_id)
     if scope.spaces:
         rows = rows.filter(space_id__in=[space.id for space in scope.spaces])
@@ -291,13 +293,13 @@ def _get(scope: Scope, candidate_id: int) -> ReviewItem:
 
 
 def _inside(scope: Scope, row: ReviewItem) -> Scope:
-    """The reviewer's scope, at the place where the candidate was brought."""
+    """The reviewer's scope, with the candidate's project and space."""
     space: Space = row.space
     return replace(scope, project_id=row.project_id, spaces=(space.ref,))
 
 
 def _in_state(state: ReviewState, now: datetime) -> Q:
-    """As of now: one whose time is over is expired, whether a job has said so or not."""
+    """Filter for the state as of now: an overdue item is expired even before the job has marked it."""
     if state == ReviewState.PENDING:
         return Q(state=state, expires_at__gt=now)
     if state == ReviewState.EXPIRED:
@@ -306,7 +308,7 @@ def _in_state(state: ReviewState, now: datetime) -> Q:
 
 
 def _ciphers(scope: Scope, rows: Sequence[ReviewItem]) -> dict[int, SpaceCipher]:
-    """By the space's id, of those of which something is kept; one that was shredded meanwhile has none."""
+    """Space id to cipher, for rows with content; shredded spaces are left out."""
     found: dict[int, SpaceCipher] = {}
     for row in rows:
         if row.content_ct is not None and row.space_id not in found:
@@ -316,7 +318,7 @@ def _ciphers(scope: Scope, rows: Sequence[ReviewItem]) -> dict[int, SpaceCipher]
 
 
 def _open(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None, *, now: datetime) -> Waiting | None:
-    """None for one that fails its seal."""
+    """The candidate, or None if it fails to decrypt, which is reported."""
     try:
         return _opened(scope, row, cipher, now=now)
     except DecryptError as error:
@@ -325,7 +327,7 @@ def _open(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None, *, now: dat
 
 
 def _opened(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None = None, *, now: datetime) -> Waiting:
-    """cipher: of its space, where the caller has it."""
+    """The candidate with its content while it is pending.  cipher: of its space; opened if None."""
     is_over = row.state == ReviewState.PENDING and row.expires_at <= now
     content = None
     if row.content_ct is not None and row.state == ReviewState.PENDING and not is_over:

@@ -1,4 +1,4 @@
-"""What waits for a person: kept sealed, opened again, and dropped when not reviewed in time."""
+"""Content of review items: pack it, open it, turn it into a proposal, and expire it."""
 
 from datetime import datetime, timedelta
 from math import ceil
@@ -15,19 +15,19 @@ from apps.ingest.candidates import MemoryCandidate, PartClaim, Proposal, Reviewe
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
-TABLE: Final = "review_item"  # by which broken rows are listed
-# What of a proposal is kept with its candidate, beside metadata.
+TABLE: Final = "review_item"  # name under which undecryptable rows are reported
+# Fields of a proposal that are stored with its candidate, beside metadata.
 _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
                 "speaker", "occurred_at")  # fmt: skip
 _OF_PART: Final = ("start", "end", "key", "value", "many_valued", "type")
 
 
 def packed(candidate: MemoryCandidate) -> bytes:
-    """What a candidate says and whence, as JSON."""
+    """The candidate's content and the fields of its proposal, as JSON."""
     proposal = candidate.proposal
     said = {name: getattr(proposal, name) for name in _KEPT}
     if (kept := proposal.kept) is not None:
-        # Its own times: it takes its place in history, and stays for as long as it was to stay from the import on.
+        # An imported memory keeps its own valid time, and its lifetime as counted from the import.
         said["occurred_at"] = kept.valid_from
         said["ttl_minutes"] = _minutes(kept.expires_at - kept.since) if kept.expires_at else None
     return orjson.dumps(
@@ -49,7 +49,7 @@ def packed(candidate: MemoryCandidate) -> bytes:
 
 
 def opened(row: ReviewItem, cipher: SpaceCipher) -> dict[str, Any]:
-    """What was packed.  Raises DecryptError; ValueError for a row that waits no longer."""
+    """Decrypt what ``packed`` returned.  Raises DecryptError, and ValueError for a row without content."""
     if row.content_ct is None:
         raise ValueError("nothing is kept of what waits no longer")
     content: dict[str, Any] = orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.content_ct)))
@@ -57,13 +57,13 @@ def opened(row: ReviewItem, cipher: SpaceCipher) -> dict[str, Any]:
 
 
 def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | None, pinned: bool) -> Proposal:
-    """What was held back, to be remembered now.  text: as a person worded it instead."""
+    """The proposal to remember an accepted item.  text: the reviewer's wording, if they changed it."""
     kept = content["proposal"]
     event_range = content["event_range"]
     return Proposal(
         **{name: kept[name] for name in _KEPT}
         | {"tags": tuple(kept["tags"]), "occurred_at": _moment(kept["occurred_at"])},
-        source_kind="manual",  # a person has looked at it, and answers for it
+        source_kind="manual",  # a reviewer has approved it
         text=text or Plaintext(content["text"]),
         metadata=kept["metadata"],
         pinned=pinned,
@@ -85,7 +85,7 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
 
 
 def _closes(packed: Any) -> list[tuple[str, str | None]]:
-    """What is over by it.  In rows of the version before: one pair, or None."""
+    """(key, value) pairs that it closes.  Rows of the previous version hold one pair, or None."""
     pairs = [packed] if packed and isinstance(packed[0], str) else packed or ()
     return [(key, value) for key, value in pairs]
 
@@ -103,9 +103,9 @@ def _time(written: str) -> datetime:
 
 
 def expire_candidates(scope: Scope, *, now: datetime) -> int:
-    """Drop what was not reviewed in time; how many.  None of these could be accepted once their time was over.
+    """Expire pending items that were not reviewed in time; return the number.
 
-    And the content of what was decided, once that can no longer be undone.
+    Also deletes the content of decisions that can no longer be undone.
     """
     with tenant_transaction(scope):
         rows = ReviewItem.objects.within(scope)

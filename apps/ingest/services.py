@@ -1,4 +1,4 @@
-"""Remembering: the ways in to the pipeline."""
+"""Entry points of the pipeline."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,8 +27,8 @@ def remember(
 ) -> list[Outcome]:
     """Store what is worth keeping, and return the outcome of each proposal, in order.
 
-    scope: one space.  One transaction: all of it or nothing.  The same client_ref gives the same answer.
-    embeds_later: from the outbox, all of it; what means nearly the same is then not noticed, only what says the same.
+    scope: one space.  All proposals are written in one transaction.  A client_ref makes its proposal idempotent.
+    embeds_later: leave all embedding to the outbox; then only equal texts are found as duplicates, not similar ones.
     """
     return _remember(
         proposals, PipelineContext.for_scope(scope, embeds_later=embeds_later, now=now), embeds_later=embeds_later
@@ -40,7 +40,7 @@ def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_l
     try:
         batch = run(proposals, tools)
     except KeyRotated:
-        # Keys turn at most once in a while: the second time the look and the lock agree.
+        # Key rotations are rare, so the retry reads and locks the same key version.
         reread = PipelineContext.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
         batch = run(proposals, reread)
     if any(one.vector is None and one.decision in MADE for each in batch for one in each):
@@ -51,16 +51,16 @@ def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_l
 def remember_for(
     scope: Scope, end_user: str, proposals: Sequence[Proposal], *, embeds_later: bool = False, now: datetime
 ) -> tuple[Scope, list[Outcome]]:
-    """As ``remember``, in the space of this end user, who is made on first sight; with the scope of that space.
+    """As ``remember``, in the space of this end user, who is created if unknown; also returns the scope of that space.
 
-    Where there is a language model, it reads what is not for later.  Outside of any transaction.
+    A configured language model extracts, unless ``embeds_later``.  Call outside of any transaction.
     """
     proposals = proposals if embeds_later else read_ahead(scope, proposals, now=now)
     try:
         tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
     except SpaceShredded:
-        # Between the look and the lock: what is said now belongs to their new space.
+        # The space was shredded between the lookup and the lock: retry in the end user's new space.
         tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
 
@@ -68,9 +68,9 @@ def remember_for(
 def remember_each(
     scope: Scope, end_user: str, proposals: Mapping[int, Proposal], *, embeds_later: bool = False, now: datetime
 ) -> dict[int, Outcome | DomainError]:
-    """As ``remember_for``, all of it together; if one is refused, each by itself, so that only that one is lost.
+    """As ``remember_for``, all together; if that is refused, each by itself, so that only the refused ones are lost.
 
-    By the same numbers: the outcome of each proposal.  Raises Unavailable, and then the rest is not tried.
+    Returns an outcome or error for each key of ``proposals``.  Raises Unavailable, and then the rest is not tried.
     """
     try:
         _, outcomes = remember_for(scope, end_user, list(proposals.values()), embeds_later=embeds_later, now=now)
@@ -87,7 +87,7 @@ def remember_each(
 
 
 def first_stored(scope: Scope, outcome: Outcome, *, now: datetime) -> OpenedMemory:
-    """The first memory that was stored, as its owner reads it.  Of an outcome that stored something."""
+    """The first memory that the outcome stored, as its owner reads it.  The outcome must have stored something."""
     return outcome.opened() if outcome.opened else get_memory(scope, outcome.memory_ids[0], now=now)
 
 

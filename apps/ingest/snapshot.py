@@ -1,4 +1,4 @@
-"""What the space already holds of a batch's candidates: read under its lock, kept true as they are decided."""
+"""Snapshot of the space's memories that concern a batch: read under the space's lock, updated with each decision."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -35,17 +35,16 @@ from text.terms import terms
 
 T = TypeVar("T")
 ACCUMULATING = frozenset({"event", "decision", "task"})
-ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it is the same event
+ACCUMULATING_WINDOW = timedelta(hours=24)  # an event told again within it is the same event
 
 
 class KeyRotated(Exception):
-    """The keys turned, or the space changed its profile, between the look and the lock: start over with what is now."""
+    """The keys rotated or the space changed its profile between the lookup and the lock: start over."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SpaceSnapshot:
-    """Rows by digest and by slot, the callers' references already honoured, what is new in the review queue, and ids
-    for new rows."""
+    """Memories by digest and slot, receipts of client references, new review items, and reserved ids for new rows."""
 
     scope: Scope
     space: Space
@@ -69,10 +68,10 @@ class SpaceSnapshot:
 
     @classmethod
     def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> Self:
-        """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
+        """Lock the space and read the memories that concern these candidates.  Call inside the tenant's transaction.
 
-        The lock is the space's single writer: between this and the commit no one else adds to it.  Raises KeyRotated,
-        or SpaceShredded for a space that was taken from its owner meanwhile.
+        The lock makes this the space's only writer until the commit.  Raises KeyRotated, or SpaceShredded for a space
+        that was taken from its owner meanwhile.
         """
         scope, ref = tools.scope, tools.scope.space
         cipher = open_space(scope.tenant, ref, writing=True)
@@ -95,7 +94,7 @@ class SpaceSnapshot:
         return self.cipher.identity_mac("client_ref", client_ref)
 
     def give_receipt(self, candidates: Sequence[MemoryCandidate]) -> None:
-        """Note what the proposal of these candidates stored, under the caller's reference, if it has one."""
+        """Record what these candidates' proposal stored, under the caller's reference, if it has one."""
         client_ref = candidates[0].proposal.client_ref
         ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
         if client_ref is not None and ids:
@@ -103,13 +102,13 @@ class SpaceSnapshot:
             self.new_receipts[self.reference(client_ref)] = client_ref
 
     def same_text(self, candidate: MemoryCandidate) -> MemoryState | None:
-        """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
+        """A current memory with the same words and, if its type accumulates, of about the same time."""
         alike = self._by_text.get(candidate.text_mac, ())
         whole = (known for known in alike if known.is_whole)
         return next((known for known in whole if self.is_of_one_time(candidate, known)), None)
 
     def said_until_then(self, candidate: MemoryCandidate) -> MemoryState | None:
-        """A memory that said the same words, of which some ended after the time for which they are stated here."""
+        """A memory that said the same words and lost some of them only after the time that the candidate refers to."""
         at = self.said_at(candidate)
         here = [one for one in self._by_text.get(candidate.text_mac, ()) if one.ended]
         for known in here + self._by_said.get(candidate.text_mac, []):
@@ -118,17 +117,17 @@ class SpaceSnapshot:
         return None
 
     def _first_end(self, known: MemoryState) -> datetime:
-        """Since when it says no longer all that it said."""
+        """When the first of its words ended."""
         row = None if known.is_new else self.row(known.id)
         ended = self._opened(row, open_parts) or [] if row else []
         return min([one.at for one in known.ended] + [part.ended_at for part in ended], default=known.said_at)
 
     def changed_by(self, change: FoundChange) -> list[MemoryState]:
-        """What the change is of, where it still says what it said when the two were compared."""
+        """The memories that the change affects, if their text is unchanged since the comparison."""
         return [known for known in self._by_text.get(change.text_mac, ()) if change.memory_id in (None, known.id)]
 
     def stands_for(self, candidate: MemoryCandidate, known: MemoryState) -> bool:
-        """Whether nothing is lost where a memory that says the same is all that is kept of the candidate."""
+        """Whether a memory with the same content can stand for the candidate without any loss."""
         return (
             known.validity == "current"
             and known.outdated_by is None
@@ -139,9 +138,9 @@ class SpaceSnapshot:
         )
 
     def match_passages(self, candidate: MemoryCandidate) -> MemoryState | None:
-        """The first of the memories that a text in lines is made of, where it is made of nothing else.
+        """The first of the memories that a text in lines consists of; None if any line is not a memory.
 
-        Lines with bullets are such as recall gives out: these are never new statements.
+        Bulleted lines look like recall's own output, so they are never new statements.
         """
         asked = {mac for whole, sentences in candidate.passage_macs for mac in (whole, *sentences)}
         current = (known for mac in asked for known in self._by_text.get(mac, ()) if known.is_current)
@@ -156,15 +155,15 @@ class SpaceSnapshot:
         return found[0] if found and is_told else None
 
     def in_slot(self, slot: bytes) -> Sequence[SlotHolder]:
-        """Every memory, or part of one, that ever held the slot and still exists, oldest first."""
+        """Every existing memory or claim that holds or held the slot, oldest first."""
         return self._by_slot.get(slot, ())
 
     def holder(self, slot: bytes) -> SlotHolder | None:
-        """What holds the slot now."""
+        """The current holder of the slot."""
         return next((known for known in self.in_slot(slot) if known.is_current), None)
 
     def place(self, slot: bytes, at: datetime) -> SlotPosition:
-        """Where this time lies among what held the slot.  Of two that began at the same time, the later row held."""
+        """The position of this time in the slot's history.  Of two that began at the same time, the newer row wins."""
         rows = self.in_slot(slot)
         every = [SlotPeriod(known, stretch) for known in rows for stretch in known.periods.stretches]
         here = [held for held in every if held.stretch.holds_at(at)]
@@ -176,7 +175,7 @@ class SpaceSnapshot:
         )
 
     def trust(self, candidate: MemoryCandidate) -> Trust:
-        """Of what comes from elsewhere as it was there, from a caller who may review: as if reviewed here."""
+        """The candidate's trust.  A vouched import counts as reviewed here."""
         proposal = candidate.proposal
         if proposal.kept is not None and proposal.is_vouched:
             return Trust.STATED
@@ -184,20 +183,20 @@ class SpaceSnapshot:
 
     @property
     def policy(self) -> Tenant:
-        """The tenant's, read once and only where it decides something."""
+        """The tenant's policy, read on first use."""
         if self._policy is None:
             self._policy = Tenant.objects.only("changes", "instructions").get(pk=self.scope.tenant_id)
         return self._policy
 
     @property
     def review(self) -> Review:
-        """What of the project waits for a person, read once and only where it decides something."""
+        """The project's review policy, read on first use."""
         if self._review is None:
             self._review = review_policy(self.scope)
         return self._review
 
     def says_nothing_new(self, candidate: MemoryCandidate, known: MemoryState) -> bool:
-        """Whether each content word of the candidate is in what the known row says already."""
+        """Whether the known memory contains every content word of the candidate."""
         return set(candidate.terms) <= set(self.terms_of(known))
 
     def terms_of(self, known: MemoryState) -> Sequence[str]:
@@ -208,14 +207,14 @@ class SpaceSnapshot:
         return known.terms
 
     def terms_said(self, known: MemoryState) -> Sequence[str]:
-        """The content words of what it said before any of its words ended."""
+        """The content words of its original text, before any of its words ended."""
         row = None if known.is_new else self.row(known.id)
         return self.terms_of(known) if row is None else self.words(row, open_said)
 
     def count_repetition(self, candidate: MemoryCandidate, known: MemoryState) -> None:
-        """The known row stands for the candidate: it was said once more, and stays for as long as either was to stay.
+        """Count the candidate as a repetition of the known memory, and extend its expiry to the later of the two.
 
-        What one proposal says twice is said once.
+        Repetitions within one proposal count once.
         """
         if known.said_by is not candidate.proposal:
             known.repetitions += 1
@@ -223,7 +222,7 @@ class SpaceSnapshot:
         known.expires_at = _later(known.expires_at, self.end_of(candidate))
 
     def end_of(self, candidate: MemoryCandidate) -> datetime | None:
-        """When the candidate's time would be over, or None for never."""
+        """When the candidate would expire, or None for never."""
         if candidate.proposal.kept is not None:
             end = candidate.proposal.kept.expires_at
         else:
@@ -233,14 +232,14 @@ class SpaceSnapshot:
         return self._capped(end) if candidate.type == "task" else end
 
     def _capped(self, end: datetime | None) -> datetime | None:
-        """No task lasts longer than the policies of the tenant, the project and the space let it."""
+        """The end, limited to the longest lifetime of a task."""
         if self.task_cap is None:
             return end
         latest = self.now + self.task_cap
         return latest if end is None else min(end, latest)
 
     def said_at(self, candidate: MemoryCandidate) -> datetime:
-        """Since when it is said to hold: what comes from elsewhere says so, else when it was said."""
+        """Since when the candidate holds: as an import or a stated fact gives it, else when it was said."""
         proposal = candidate.proposal
         told = proposal.kept or proposal.stated
         told_at = told.valid_from if told else None
@@ -248,11 +247,11 @@ class SpaceSnapshot:
         return told_at or proposal.occurred_at or proposed_at
 
     def until(self, candidate: MemoryCandidate) -> datetime | None:
-        """Until when it is said to hold, where the caller says so."""
+        """Until when a stated fact holds; None if open or not stated."""
         return candidate.proposal.stated.valid_to if candidate.proposal.stated else None
 
     def holders(self, slots: Collection[bytes]) -> dict[bytes, int]:
-        """Which memory holds each of these slots now, be it of this batch or at rest."""
+        """Slot to the memory that holds it now, whether stored or of this batch."""
         if not slots:
             return {}
         rows = Memory.objects.within(self.scope).live(self.now).filter(slot__in=slots)
@@ -260,9 +259,10 @@ class SpaceSnapshot:
         return at_rest | {slot: one.id for slot in slots if (one := self.holder(slot)) is not None}
 
     def is_of_one_time(self, candidate: MemoryCandidate, known: "MemoryState | Memory") -> bool:
-        """Whether what accumulates refers to one time: about when it was said, or of the date that both name.
+        """Whether two memories of an accumulating type refer to the same time; True for other types.
 
-        What is said now, at no time of its own, is of one time with what was stored just now, whenever that was said.
+        They do if both were said at about the same time or name the same date.  A candidate without a time of its own
+        also matches what was stored within the window.
         """
         if known.type not in ACCUMULATING:
             return True
@@ -275,7 +275,7 @@ class SpaceSnapshot:
         return is_now or is_dated or abs(self.said_at(candidate) - said_at) <= ACCUMULATING_WINDOW
 
     def add(self, candidate: MemoryCandidate) -> MemoryState:
-        """Give the candidate an id and a place, as the newest row."""
+        """Assign the candidate an id, and add it to the snapshot as the newest memory."""
         known = MemoryState(
             id=self._next_id(),
             type=candidate.type,
@@ -323,7 +323,7 @@ class SpaceSnapshot:
             self._by_slot.setdefault(part.slot, []).append(part)
 
     def read_parts(self, known: MemoryState) -> None:
-        """Know all claims of a memory that says more: it was read for another reason than the slots that they hold."""
+        """Load all claims of a memory that was not read because of their slots."""
         if known.is_new:
             return
         there = {part.claim_id for part in known.parts}
@@ -341,10 +341,10 @@ class SpaceSnapshot:
                 self._ids = reserve_ids(len(wanted), sequence="memories_memory_id_seq")
             rows = [MEMORY.row(found) for found in alike.fetchall()]
         parts: dict[int, list[HeldClaim]] = {}
-        if any(row.slot is None for row in rows):  # of one claim alone, a memory holds the slot itself
+        if any(row.slot is None for row in rows):  # a memory of a single claim holds its slot itself
             for claim in held_claims(self.scope, self.space.pk, slots, self.cipher, now=self.now):
                 parts.setdefault(claim.memory_id, []).append(claim)
-        # What is past its time would still hold its slot until the sweep runs.
+        # Expired memories would otherwise hold their slots until the sweep runs.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
@@ -373,12 +373,12 @@ class SpaceSnapshot:
         return self._ids.pop(0)
 
     def words(self, row: Memory, read: Callable[[Memory, SpaceCipher], Plaintext] = open_text) -> list[str]:
-        """The words of a row.  One that fails its seal has none: it blocks nothing new."""
+        """The terms of a row; none if it fails to decrypt, so that it blocks nothing new."""
         text = self._opened(row, read)
         return terms(text.reveal()) if text is not None else []
 
     def _opened(self, row: Memory, read: Callable[[Memory, SpaceCipher], T]) -> T | None:
-        """What is sealed in a row; None, and noted, where it fails its seal."""
+        """The decrypted content of a row; None, and reported, if it fails to decrypt."""
         try:
             return read(row, self.cipher)
         except DecryptError as error:
@@ -391,10 +391,10 @@ def _begun(held: SlotPeriod) -> tuple[datetime, int]:
 
 
 def outlasts(one: datetime | None, other: datetime | None) -> bool:
-    """Whether the first end is not before the other; None is never."""
+    """Whether the first end is not before the other; None means never."""
     return _later(one, other) == one
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later of two ends; None is never."""
+    """The later of two ends; None means never."""
     return None if one is None or other is None else max(one, other)

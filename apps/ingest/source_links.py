@@ -1,4 +1,4 @@
-"""Which memories say what a turn or an item of state said, so that they can go along with it where that is wanted."""
+"""Links from memories to the turns and state items they come from, so that they can be retired with their source."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,9 +18,9 @@ from apps.tenants.models import KeyDeletes, Tenant
 
 
 def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> None:
-    """Note what was made of a source, which existing memories say the same, and what of it waits for a person.
+    """Link a source to the memories created from it or matched, and to its pending candidates.
 
-    Inside the tenant's transaction.
+    Call inside the tenant's transaction.
     """
     DerivedFact.objects.bulk_create(
         scope,
@@ -43,11 +43,10 @@ def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> No
 
 
 def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: datetime) -> list[int]:
-    """Forget what was made of these sources, which are gone; the ids of the memories that went along, ascending.
+    """Delete the links of these deleted sources; return the ids of the memories retired with them, ascending.
 
-    with_facts: retire what was made of them and of nothing else.  A memory that another source says as well stays, and
-    is that one's from now on.  Only where the tenant's policy and the key's permissions let a key retire memories:
-    elsewhere all of them stay.  What of these sources still waits for a person goes with them in any case.
+    with_facts: retire the memories created from these sources, if ``may_retire`` allows it.  A memory that another
+    source also says stays, and that source becomes its origin.  Pending candidates of these sources are always deleted.
     """
     with tenant_transaction(scope):
         mine = ReviewItem.objects.within(scope).filter(space_id=scope.space.id, source_id__in=list(source_ids))
@@ -63,7 +62,7 @@ def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: da
 
 
 def may_retire(scope: Scope) -> bool:
-    """Whether the scope's key may retire memories."""
+    """Whether the tenant's policy and the key's permissions let the scope's key retire memories."""
     policy = Tenant.objects.values_list("key_deletes", flat=True).get(pk=scope.tenant_id)
     return policy == KeyDeletes.RETIRE and "memory:delete" in scope.permissions
 
@@ -87,7 +86,7 @@ def _retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
 
 
 def _hand_on(scope: Scope, memory_ids: set[int]) -> None:
-    """Make the first of the sources that are left the origin of these memories."""
+    """Make the first remaining source of each memory its origin."""
     with connection.cursor() as cursor:
         cursor.execute(
             "update ingest_derivedfact set is_origin = true where tenant_id = %s and id in ("

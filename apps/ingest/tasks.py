@@ -1,4 +1,4 @@
-"""Celery task: expire what was not reviewed in time."""
+"""Celery task: expire candidates that were not reviewed in time."""
 
 import logging
 from functools import partial
@@ -14,5 +14,5 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="ingest.expire_candidates")  # type: ignore[untyped-decorator]
 def expire_due_candidates(**_: object) -> None:
-    """Expire what was not reviewed in time, in every tenant."""
+    """Expire candidates that were not reviewed in time, in every tenant."""
     sweep_each_tenant(partial(expire_candidates, now=timezone.now()), logger)

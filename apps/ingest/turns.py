@@ -1,4 +1,4 @@
-"""Turns of a conversation: distilled into memories and then gone.  Of the turn itself nothing is kept."""
+"""Extract memories from turns of a conversation.  The turn itself is not stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from text.extraction.roles import OTHER_LABELS, USER_LABELS, split_label
 from text.extraction.small_talk import is_filler
 
 REPLAY_WINDOW: Final = timedelta(days=30)
-# Keys of a fact's metadata that say where it comes from; what a turn's own metadata has under them is not copied.
+# Metadata keys for the origin of a memory; a turn's own metadata under these keys is not copied.
 RESERVED: Final = frozenset({"write_origin", "distilled_from", "turn_role", "history_id", "episodic"})
 TURN_ORIGIN: Final[Mapping[str, str]] = {"write_origin": "turn-extraction", "turn_role": "user"}
 
@@ -33,9 +33,9 @@ REPLAY: Final = "skipped_replay"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Something said.  role: as the caller has it, None where they did not say.
+    """One turn.  role: as the caller gave it, or None.
 
-    speaker: ``name@anything``, or whatever else distinguishes turns.
+    speaker: ``name@anything``, or any value that distinguishes turns.
     """
 
     text: Plaintext
@@ -49,7 +49,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTaken:
-    """The result of a turn.  status: one of the four above.  outcome and receipt: of a turn that was distilled."""
+    """The result of a turn.  status: one of the four above.  receipt, outcome: set for DISTILLED only."""
 
     status: str
     receipt: int | None = None
@@ -57,9 +57,9 @@ class TurnTaken:
 
 
 def take_turn(scope: Scope, end_user: str, turn: Turn, *, now: datetime) -> TurnTaken:
-    """Distil a turn of the user into memories of this end user, who is made on first sight.  All of it or nothing.
+    """Extract memories from a turn of this end user, who is created if unknown; in one transaction.
 
-    The same text of the same speaker and time within 30 days is a replay, from which nothing is made.
+    The same text, speaker and time within REPLAY_WINDOW is a replay and creates nothing.
     """
     is_users, text = whose(turn)
     if not is_users:
@@ -69,19 +69,19 @@ def take_turn(scope: Scope, end_user: str, turn: Turn, *, now: datetime) -> Turn
     proposed = proposal_of(turn, text)
     try:
         mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
-        if not _is_told(mine, turn, now=now):  # or no model needs to be asked what it says
+        if not _is_told(mine, turn, now=now):  # a replay needs no model call
             (proposed,) = read_ahead(mine, [proposed], now=now)
         return _distil(mine, turn, proposed, now=now)
     except SpaceShredded:
-        # Between the look and the lock: what is said now belongs to their new space.
+        # The space was shredded between the lookup and the lock: retry in the end user's new space.
         return _distil(scope.in_spaces(get_or_create_end_user(scope, end_user, now=now)), turn, proposed, now=now)
 
 
 def whose(turn: Turn) -> tuple[bool, Plaintext]:
-    """Whether the words are the user's, and the words, without the label that told so.
+    """Whether the user said the turn, and its text without a leading speaker label.
 
-    By the role, else the label that the text opens with, else the speaker's, else the metadata's; without any, the
-    user's.
+    Decided by the role, else the label at the start of the text, else the speaker, else the metadata's role; without
+    any of these it is the user.
     """
     if turn.role is not None:
         return turn.role.strip().lower() in USER_LABELS, turn.text
@@ -96,9 +96,9 @@ def whose(turn: Turn) -> tuple[bool, Plaintext]:
 
 
 def proposal_of(turn: Turn, text: Plaintext, *, origin: Mapping[str, str] = TURN_ORIGIN) -> Proposal:
-    """What a turn of the user proposes.  Scalars of its metadata go along to each fact, with where that comes from.
+    """The proposal of a user's turn.  Scalar metadata is copied to each memory, together with its origin.
 
-    origin: by the names in RESERVED.
+    origin: values for keys in RESERVED.
     """
     copied = {name: value for name, value in turn.metadata.items() if _is_scalar(value) and name not in RESERVED}
     return Proposal(
@@ -129,18 +129,18 @@ def _mac(scope: Scope, turn: Turn) -> bytes:
 
 
 def _is_told(scope: Scope, turn: Turn, *, now: datetime) -> bool:
-    """Whether it was received already, as far as can be seen without waiting."""
+    """Whether a committed receipt of the turn exists; does not wait for concurrent requests."""
     with tenant_transaction(scope):
         told = TurnReceipt.objects.within(scope).filter(space_id=scope.space.id, turn_mac=_mac(scope, turn))
         return told.filter(created_at__gt=now - REPLAY_WINDOW).exists()
 
 
 def _claim(scope: Scope, turn: Turn, *, now: datetime) -> int | None:
-    """The receipt of a turn not yet received within the window, or None.  Waits for a concurrent request with it."""
+    """Insert the turn's receipt and return its id; None for a replay.  Waits for a concurrent request with it."""
     mac = _mac(scope, turn)
     with connection.cursor() as cursor:
         cursor.execute(
-            # A few at a time, and none that another is at: the old ones are no use to anybody.
+            # Delete old receipts, a few at a time, skipping those that another transaction has locked.
             "delete from ingest_turnreceipt where tenant_id = %s and id in (select id from ingest_turnreceipt "
             "where tenant_id = %s and space_id = %s and created_at <= %s order by id limit 100 for update skip locked)",
             [scope.tenant_id, scope.tenant_id, scope.space.id, now - REPLAY_WINDOW],
@@ -161,6 +161,6 @@ def _is_scalar(value: object) -> bool:
 
 
 def _name(speaker: str | None) -> str | None:
-    """The speaker, where it may be a person's name: some callers put a hash there to distinguish turns."""
+    """The speaker, if it may be a person's name: some callers send a hash to distinguish turns."""
     head = (speaker or "").split("@")[0]
     return speaker if head and not any(character.isdigit() for character in head) else None

@@ -1,4 +1,4 @@
-"""Answers made of recalled memories: a filled prompt, a routed search, quotes put together."""
+"""Answers built from recalled memories: a filled prompt, a routed search, or an answer made of quotes."""
 
 import time
 import uuid
@@ -23,10 +23,10 @@ from apps.recall.services import recall
 from apps.recall.synthesis import Synthesis
 from apps.recall.synthesis import synthesize as quote
 
-WIDEST: Final = 50  # memories looked at before a route picks its own
+WIDEST: Final = 50  # memories recalled before a route filters them
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
 LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
-# What may say that something happened, where it has a date of its own: "I joined the team on May 9th" is a relation.
+# Types that may describe an event if they carry their own date: "I joined the team on May 9th" is a relation.
 HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
 
@@ -41,7 +41,7 @@ class NothingToSynthesize(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """confidence: 0..1, the best hit's score times what is thought of that memory; for comparing, not as a chance."""
+    """confidence: 0..1, the highest score x memory confidence of any hit; for comparison, not a probability."""
 
     query_id: uuid.UUID
     plan: Plan
@@ -52,7 +52,7 @@ class Routed:
 
 
 def compose(scope: Scope, template: Plaintext, *, limit: int, max_tokens: int | None, now: datetime) -> Composed:
-    """The template with the memories that answer it best.  Raises NothingAsked."""
+    """Return the template filled with the memories that answer it best.  Raises NothingAsked."""
     question = question_of(template.reveal())
     if not question:
         raise NothingAsked
@@ -61,9 +61,10 @@ def compose(scope: Scope, template: Plaintext, *, limit: int, max_tokens: int | 
 
 
 def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | None, now: datetime) -> Routed:
-    """Answer by the way that suits the question, or by the one that the caller wants; a request for a secret by none.
+    """Answer by the route that suits the question, or by the route in ``wanted``.  Requests for secrets are refused.
 
-    A way that finds nothing gives over to recall in general, unless the caller insisted on it.
+    A route that finds nothing falls back to hybrid recall, unless the caller chose the route or the question names a
+    time window.
     """
     started = time.perf_counter()
     chosen = plan(query.reveal(), wanted=wanted)
@@ -87,9 +88,9 @@ def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | N
 def synthesize(
     scope: Scope, query: Plaintext | None, memory_ids: Sequence[int] | None, *, most: int, now: datetime
 ) -> Synthesis:
-    """An answer of quotes from these memories, or from those that recall finds; from at most ``most`` of them.
+    """Return an answer made of quotes from these memories, or else from those that recall finds; at most ``most``.
 
-    Raises NothingToSynthesize, and MemoryNotFound when one of the ids is not this scope's to read.
+    Raises NothingToSynthesize, and MemoryNotFound when the scope may not read one of the ids.
     """
     if memory_ids:
         memories: Sequence[OpenedMemory] = get_memories(scope, memory_ids, now=now)[:most]
@@ -111,7 +112,7 @@ def _by_route(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: 
 
 
 def _structured(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:
-    """Of the kinds that the question names, or else of what happens; of the time it names, if any; oldest first."""
+    """Hits of the types and the time that the question names, or else of LISTED_TYPES; oldest first."""
     window = _window(query, chosen, now=now)
     if window is not None:
         found = recall(scope, query, filters=Filters(types=HAPPENING, happened=window), limit=WIDEST, now=now).hits
@@ -125,7 +126,7 @@ def _structured(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now
 
 
 def _window(query: Plaintext, chosen: Plan, *, now: datetime) -> tuple[datetime, datetime] | None:
-    """The time of which the question asks what happened, where it says so by how long ago it was."""
+    """The relative time ("last week") of a question about events; None for other questions."""
     asks = chosen.route == "structured" and "event" in chosen.kinds
     return asked_window(query.reveal(), now) if asks else None
 

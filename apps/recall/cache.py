@@ -1,8 +1,7 @@
-"""Answers kept for a minute: what was asked and answered a moment ago is not searched for again.
+"""Short-lived answer cache of one process, so that a repeated question is not searched for again.
 
-Kept are ids and numbers, under a keyed digest of the question; no word of it or of an answer.  An answer is given again
-only while its space is at the change it was made at, which every write raises, and its memories are re-opened and
-must still be there: what left meanwhile makes it void.  Of this process alone.
+An entry holds ids and numbers under a keyed digest of the question, and no text.  It is valid only while its space has
+had no write since (``CacheKey.state``).  A hit reopens the memories, and a missing memory invalidates the entry.
 """
 
 import threading
@@ -16,12 +15,12 @@ from django.conf import settings
 
 from apps.recall.results import Explanation
 
-MOST_PROJECTS: Final = 256  # that are kept answers for; of more, those asked in last
+MOST_PROJECTS: Final = 256  # with cached answers; beyond that, the least recently written is evicted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedAnswer:
-    """hits: (id, score, why), best first.  legs: the ways of finding that were taken."""
+    """hits: (id, score, explanation), best first.  legs: the retrievers that ran."""
 
     hits: Sequence[tuple[int, float, Explanation]]
     legs: Sequence[str]
@@ -29,7 +28,7 @@ class CachedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheKey:
-    """Where an answer is kept.  project: whose entries it counts among.  state: of the space when it was looked at."""
+    """project: whose quota the entry counts against.  state: version of the space that the answer was read from."""
 
     project: Hashable
     question: bytes
@@ -44,7 +43,7 @@ class _Entry:
 
 
 class AnswerCache:
-    """The newest RECALL_CACHE_ANSWERS of each project, each for RECALL_CACHE_SECONDS.  0 of either keeps none."""
+    """LRU cache of RECALL_CACHE_ANSWERS per project, each for RECALL_CACHE_SECONDS.  0 for either disables it."""
 
     def __init__(self) -> None:
         self._lock: Final = threading.Lock()

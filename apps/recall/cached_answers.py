@@ -1,4 +1,4 @@
-"""Cached answers of a space: where one is kept, what is kept of it, and the same hits opened again."""
+"""Cached answers of a space: compute the key, store an answer, and reopen the hits of a cached one."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from apps.recall.results import Hit, SpaceAnswer
 
 
 def cache_key(space: SearchedSpace, query: Plaintext, options: Options) -> CacheKey:
-    """Of this question, asked like this of the space as it is at its newest change."""
+    """The cache key of this question with these options, at the space's current version."""
     scope = space.scope
     return CacheKey(
         project=(scope.tenant_id, scope.environment, scope.project_id),
@@ -21,9 +21,9 @@ def cache_key(space: SearchedSpace, query: Plaintext, options: Options) -> Cache
 
 
 def get_cached_answer(space: SearchedSpace, key: CacheKey, options: Options) -> SpaceAnswer | None:
-    """What was answered to the same question a moment ago, re-opened; None where it does not hold any more.
+    """The cached answer with its memories reopened; None if there is none or it is no longer valid.
 
-    A recall that leaves a trace is searched for, so that there is something to trace.
+    A traced recall skips the cache, because a trace needs a search.
     """
     kept = None if options.is_traced else answers.get(key, now=options.now)
     if kept is None:
@@ -37,9 +37,9 @@ def get_cached_answer(space: SearchedSpace, key: CacheKey, options: Options) -> 
 
 
 def cache_answer(key: CacheKey, answer: SpaceAnswer, *, now: datetime) -> None:
-    """Keep it, if nothing was missing when it was made.
+    """Cache the answer if it is complete: the embedder was available and no retriever was cut.
 
-    It is of the change that was looked at first: what was written meanwhile makes it void.
+    ``key`` holds the space version from before the search, so a write during the search invalidates the entry.
     """
     if answer.is_dense and not answer.cut:
         hits = [(hit.memory.id, hit.score, hit.explanation) for hit in answer.hits]

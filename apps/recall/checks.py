@@ -1,4 +1,4 @@
-"""What must hold of the ways of finding.  Ids: memsync.E020 to E029."""
+"""System checks of the retriever and reranker settings.  Ids: memsync.E020 to E029."""
 
 from collections.abc import Sequence
 from typing import Any

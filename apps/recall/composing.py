@@ -1,4 +1,4 @@
-"""Filling a prompt with memories, within a budget of tokens.  Pure."""
+"""Fill a prompt template with memories, within a token budget.  Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ HEADING = "Relevant memories:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """prompt: the template with the memories in it.  used: places of those, among the texts given.
+    """prompt: the filled template.  used: indexes of the texts that it holds.
 
-    truncated: the budget left some memory out, or is smaller than the template alone, which is never cut.
+    truncated: some memory did not fit, or the template alone exceeds the budget; the template is never cut.
     """
 
     prompt: str
@@ -24,20 +24,20 @@ class Composed:
 
 
 def question_of(template: str) -> str:
-    """What a template asks: itself, without the places for memories."""
+    """The question in a template: its text without the placeholders."""
     return " ".join(_PLACE.sub(" ", template).split())
 
 
 def compose(template: str, texts: Sequence[str], *, max_tokens: int | None = None) -> Composed:
-    """Put the texts, best first, one line each, where ``{{memories}}`` or ``{memories}`` stands, or else in front.
+    """Replace ``{{memories}}`` or ``{memories}`` with the texts, one line each; without a placeholder, prepend them.
 
-    A text that does not fit into the budget is left out whole, and a later, shorter one may still fit.
+    texts: best first.  A text that does not fit into the budget is left out whole; a later, shorter one may still fit.
     """
     places = len(_PLACE.findall(template)) or 1
     tokens = count_tokens(_PLACE.sub(" ", template)) + (0 if _PLACE.search(template) else count_tokens(HEADING))
     used: list[int] = []
     for at, text in enumerate(texts):
-        # Counts add up over lines, so that nothing is counted twice.
+        # Token counts are additive over lines.
         size = places * count_tokens(_line(text))
         if max_tokens is None or tokens + size <= max_tokens:
             tokens += size
@@ -55,6 +55,6 @@ def _line(text: str) -> str:
 def _filled(template: str, texts: Sequence[str]) -> str:
     block = "\n".join(_line(text) for text in texts)
     if _PLACE.search(template):
-        # A function, so that nothing in a memory is read as a reference or as another place.
+        # A function, so that backslashes in a memory are not read as group references.
         return _PLACE.sub(lambda _: block, template)
     return f"{HEADING}\n{block}\n\n{template}" if texts else template

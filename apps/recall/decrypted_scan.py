@@ -1,7 +1,7 @@
-"""Recall in a sealed space, which keeps nothing searchable at rest: open it all, and search it in process.
+"""Recall in a sealed space, which stores no searchable index: decrypt the whole space and search it in process.
 
-Made for small, sensitive spaces (``apps.memories.indexing_mode``).  The words and vectors measured are the same as
-elsewhere, so the same question ranks the same memories the same way; only where the work is done differs.
+For small, sensitive spaces (``apps.memories.indexing_mode``).  Terms and vectors are the same as in an indexed space,
+so the same question ranks the same memories in the same order.
 """
 
 from collections import Counter
@@ -49,8 +49,8 @@ order by memory.id
 class OpenedSpace:
     """Every live memory of a sealed space, oldest first.
 
-    before: of each that has one, the turn before it in its session.  wanted: those that the filter lets through.
-    actors: keyed tokens of those who speak.
+    before: memory id to the previous turn of its session.  wanted: ids that pass the filter.
+    actors: keyed tokens of the speakers.
     """
 
     turns: Sequence[CandidateTurn]
@@ -62,7 +62,7 @@ class OpenedSpace:
 def open_sealed(
     scope: Scope, space: SpaceRef, cipher: SpaceCipher, filters: Filters, *, embedder: str, now: datetime
 ) -> OpenedSpace:
-    """Open the space.  Inside the tenant's transaction.  What fails its seal is left out and reported."""
+    """Decrypt the space.  Call inside the tenant's transaction.  Undecryptable memories are skipped and reported."""
     where, values, _ = conditions(filters, scope, cipher, now=now)
     moment = moment_of(filters, now=now)
     truth, at = true_sql("memory", moment, now=now)
@@ -90,9 +90,9 @@ def open_sealed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanRetrievers:
-    """What each retriever finds in an opened space, as the database's would: (memory id, score), best first.
+    """In-process counterparts of the database retrievers, over an opened space.  Inside the tenant's transaction.
 
-    There are no entities in a sealed space, and so no retriever by them.  Inside the tenant's transaction.
+    Each returns (memory id, score), best first.  A sealed space stores no entities, so there is no entity retriever.
     """
 
     scope: Scope
@@ -104,7 +104,7 @@ class ScanRetrievers:
     now: datetime
 
     def named(self) -> dict[str, Callable[[int], Ranking]]:
-        """By the retriever's name; each takes the limit."""
+        """Retriever name to a function that takes the limit."""
         return {"dense": self.dense, "lexical": self.lexical, "slot": self.slot, "temporal": self.temporal}
 
     def dense(self, limit: int) -> Ranking:
@@ -146,7 +146,7 @@ class ScanRetrievers:
 def shortlist_sealed(
     opened: OpenedSpace, question: Question, vector: Any, ids: Sequence[int], *, session_token: int | None
 ) -> list[OpenedCandidate]:
-    """The ranked turns and the turn after each, measured as ``open_shortlist`` does."""
+    """The ranked turns and the turn after each, with features computed as ``open_shortlist`` does."""
     statistics = statistics_of(opened, question)
     found = set(ids)
     found |= {turn_id for turn_id, before in opened.before.items() if before.id in found and turn_id in opened.wanted}
@@ -198,7 +198,7 @@ def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, mome
 
 
 def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:
-    """The part of the filter that the database cannot see here."""
+    """Whether the memory passes the filters that the database cannot check here: session, tags and metadata."""
     if filters.session_id and handles.session != filters.session_id:
         return False
     if filters.tags:

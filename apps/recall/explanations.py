@@ -1,4 +1,4 @@
-"""Explanations: why each hit is where it is, by retrievers that found it, by factors, and by the path to it."""
+"""Explain each hit's rank: the retrievers that found it, its score factors, and the relations that led to it."""
 
 from collections.abc import Collection, Mapping
 
@@ -21,9 +21,9 @@ def explain_hits(
     weights: Weights,
     graph_weight: float,
 ) -> list[Hit]:
-    """The memories of the answer, best first, each with its reason.
+    """The memories of the answer, best first, each with its explanation.
 
-    weights: of the factors.  graph_weight: of what a path carries.
+    weights: of the score factors.  graph_weight: of the score carried along relations.
     """
     places = _places(rankings)
     return [
@@ -53,7 +53,7 @@ def _explain(one: Ranked, places: Places, weights: Weights, related: Related, *,
 
 
 def _places(rankings: Mapping[str, Ranking]) -> dict[int, dict[str, dict[str, float]]]:
-    """Where each retriever has each memory, by the memory's id."""
+    """Memory id to its rank and score in each retriever that found it."""
     places: dict[int, dict[str, dict[str, float]]] = {}
     for name, ranking in rankings.items():
         for place, (memory_id, score) in enumerate(ranking, start=1):
@@ -62,14 +62,14 @@ def _places(rankings: Mapping[str, Ranking]) -> dict[int, dict[str, dict[str, fl
 
 
 def _matched_by(retrievers: Collection[str]) -> str:
-    """By meaning and by words, or by one of them, or else by what did find it."""
+    """``both`` for dense and lexical, ``vector`` or ``words`` for one of them, else the retriever that found it."""
     if not retrievers:
-        return "context"  # the turn after one that was found
+        return "context"  # it follows a turn that was found
     called = [name for retriever, name in (("dense", "vector"), ("lexical", "words")) if retriever in retrievers]
     return "both" if len(called) == 2 else called[0] if called else next(iter(retrievers))
 
 
 def _step(step: Neighbour) -> dict[str, object]:
-    """As the relation points, whichever way it was followed."""
+    """One step of the path, in the relation's own direction, whichever way it was followed."""
     ends = (step.node_id, step.memory_id) if step.is_forward else (step.memory_id, step.node_id)
     return {"from": ends[0], "to": ends[1], "type": step.type, "confidence": step.confidence}

@@ -1,4 +1,4 @@
-"""What an opened candidate is worth to a question, measured exactly and in process, whichever way it was found."""
+"""Exact ranking features of decrypted candidates, computed in process, whichever retriever found them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from text.bm25 import bm25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Of the space's words, for BM25.  frequencies: question term to how many memories hold it."""
+    """BM25 statistics of a space.  frequencies: question term to the number of memories that contain it."""
 
     frequencies: Mapping[str, int]
     documents: int
@@ -32,9 +32,9 @@ class Statistics:
         )
 
 
-@dataclass(slots=True, kw_only=True)  # as Features: not frozen, there are many
+@dataclass(slots=True, kw_only=True)  # not frozen, for speed, as Features
 class Spoken:
-    """What was said, as far as it is measured.  vector: None while there is none.  is_question: it ends as one."""
+    """The measured text of one turn.  vector: None if it has no embedding yet.  is_question: it ends with "?"."""
 
     terms: Sequence[str]
     vector: NDArray[np.float32] | None
@@ -43,8 +43,10 @@ class Spoken:
 
 @dataclass(slots=True, kw_only=True)
 class CandidateTurn(Spoken):
-    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored.  stretch: all
-    the time that it covers, where a retriever reads that here and not in the database."""
+    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored.
+
+    stretch: the time range that it covers; set in a decrypted scan only, where a retriever reads it in process.
+    """
 
     id: int
     text: Plaintext
@@ -71,7 +73,7 @@ def compute_features(
     *,
     session_token: int | None,
 ) -> Features:
-    """before: the turn before it in its session.  vector: the question's.  session_token: of the session preferred."""
+    """before: the previous turn of its session.  vector: the question's.  session_token: of the preferred session."""
     has_previous = before is not None and before.vector is not None and vector is not None
     return Features(
         id=turn.id,
@@ -112,5 +114,5 @@ def is_question(text: str) -> bool:
 
 
 def _cosine(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> float:
-    """Of unit vectors; 0 where one is missing."""
+    """Cosine of unit vectors; 0 if one is missing."""
     return 0.0 if one is None or other is None else float(one @ other)

@@ -1,4 +1,4 @@
-"""Putting rankings together.  Pure."""
+"""Fuse rankings.  Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

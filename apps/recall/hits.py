@@ -1,4 +1,4 @@
-"""Hits: the memories of an answer, opened whole."""
+"""Open the memories of an answer with all their fields."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from apps.recall.search import moment_of
 
 
 def open_hits(space: SearchedSpace, ids: Sequence[int], options: Options) -> dict[int, OpenedMemory]:
-    """The memories by id, without those of which some field fails its seal.  Inside the snapshot."""
+    """The memories by id, without those of which a field fails to decrypt.  Call inside the snapshot."""
     scope = space.scope
     memories: dict[int, OpenedMemory] = {}
     moment, lifetimes = moment_of(options.filters, now=options.now), lifetimes_of(scope, [space.ref.id])

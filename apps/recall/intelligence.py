@@ -1,4 +1,4 @@
-"""What a set of memories is about, as a whole: themes, names and habits, by counting.  Pure, and without a model."""
+"""Themes, names and patterns of a set of memories, found by counting.  Pure, and without a model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,15 @@ from typing import Final
 
 from text.digest import names, topics
 
-NAMED_IDS: Final = 5  # memories named beside what they say
-LEAST: Final = 2  # memories that make a theme
-LEAST_DATED: Final = 5  # dated memories that make a habit of a weekday
+NAMED_IDS: Final = 5  # example memory ids listed with each finding
+LEAST: Final = 2  # memories needed for a theme
+LEAST_DATED: Final = 5  # dated memories needed for a weekday pattern
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """One memory, as far as it is counted.  event_at: when what it describes happened, where that is known."""
+    """The counted fields of one memory.  event_at: when the event happened, if known."""
 
     id: int
     text: str
@@ -30,7 +30,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theme:
-    """A topic or a name, how many memories hold it, and some of these, in the order given."""
+    """A topic or a name, the number of memories that contain it, and the first few of their ids."""
 
     label: str
     count: int
@@ -39,7 +39,7 @@ class Theme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgePattern:
-    """kind: ``repeated`` (told again), ``recalled`` (asked for often) or ``weekday`` (what happens on one)."""
+    """kind: ``repeated`` (stored again), ``recalled`` (returned often) or ``weekday`` (events on one weekday)."""
 
     kind: str
     label: str
@@ -56,7 +56,7 @@ class Insight:
 
 
 def insight(observed: Sequence[Observed], *, limit: int) -> Insight:
-    """At most ``limit`` of each, those of most memories first.  The same memories in the same order give the same."""
+    """Return at most ``limit`` of each, those with the most memories first.  Deterministic for the same order."""
     about = {one.id: topics(one.key, one.tags) or [one.type] for one in observed}
     named = {one.id: names(one.text) for one in observed}
     return Insight(
@@ -89,7 +89,7 @@ def _patterns(observed: Sequence[Observed]) -> list[KnowledgePattern]:
 
 
 def _often(kind: str, times: Mapping[int, int]) -> list[KnowledgePattern]:
-    """Of single memories: three times and more is often."""
+    """Patterns of single memories with a count of three or more."""
     found = [
         KnowledgePattern(kind=kind, label="", count=count, memory_ids=[one])
         for one, count in times.items()
@@ -99,7 +99,7 @@ def _often(kind: str, times: Mapping[int, int]) -> list[KnowledgePattern]:
 
 
 def _weekdays(observed: Sequence[Observed]) -> list[KnowledgePattern]:
-    """The days on which two fifths and more of what is dated happens."""
+    """The weekdays that hold at least two fifths of the dated memories."""
     dated = [(WEEKDAYS[one.event_at.weekday()], one.id) for one in observed if one.event_at is not None]
     if len(dated) < LEAST_DATED:
         return []

@@ -1,4 +1,4 @@
-"""What is known about one end user as a whole: counts, and a report over a bounded sample."""
+"""Counts of one end user's memories, and a report over a bounded sample of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from apps.recall import read_log
 from apps.recall.intelligence import Insight, Observed, insight
 
 RECENT: Final = timedelta(days=30)
-SAMPLE: Final = 200  # memories opened of each kind: the newest, and the weightiest
+SAMPLE: Final = 200  # memories opened for each part: the newest, and the weightiest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeReport:
-    """recent: made within RECENT.  lifetime: the weightiest and the newest.  sampled: how many were looked at."""
+    """recent: memories created within RECENT.  lifetime: the weightiest and the newest.  sampled: memories read."""
 
     recent: Insight
     lifetime: Insight

@@ -1,4 +1,4 @@
-"""How long recalls take: how many of each hour took how long, of the whole deployment, not per user."""
+"""Hourly latency histogram of recalls, for the whole deployment, not per user."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from django.db import connection
 
 from apps.recall.models import RecallPace
 
-# Milliseconds: each bucket holds what took longer than the bound before it and not longer than its own.
+# Milliseconds: the upper bound, inclusive, of each bucket.  The last bucket also counts slower recalls.
 BOUNDS: Final = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, 800, 1_200, 2_000, 3_000, 5_000, 10_000)
 KEPT: Final = timedelta(days=30)
 
@@ -21,7 +21,7 @@ def pace_of(milliseconds: float, *, now: datetime) -> Pace:
 
 
 def add(counts: Mapping[Pace, int]) -> None:
-    """In one statement, its rows in one order, so that of processes that add concurrently none waits for the other."""
+    """Add the counts in one statement, rows in sorted order, so that concurrent processes cannot deadlock."""
     rows = sorted(counts.items())
     hours, buckets, numbers = [], [], []
     for (hour, bucket), number in rows:
@@ -38,12 +38,12 @@ def add(counts: Mapping[Pace, int]) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Delete hours that are long over; how many rows there were."""
+    """Delete hours older than KEPT; return the number of rows."""
     return RecallPace.objects.filter(hour__lt=now - KEPT).delete()[0]
 
 
 def percentile(counts: Sequence[int], share: float) -> float:
-    """The milliseconds within which this share of what was counted was answered, by bucket, along its width."""
+    """The latency in milliseconds at this share (0..1), interpolated linearly within its bucket; 0 without counts."""
     wanted, before = share * sum(counts), 0
     for bucket, count in enumerate(counts):
         if count and before + count >= wanted:

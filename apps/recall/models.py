@@ -1,4 +1,4 @@
-"""What a recall did, kept for a few days where the operator wants it: ids and numbers, and no word of anybody."""
+"""Recall latency counts, and optional traces of recalls kept for a few days: ids and numbers, no text."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ TRACE: Final = "recall.trace"  # the name bound into the seal
 
 
 class RecallPace(models.Model):
-    """How many recalls of an hour took how long; ``apps.recall.latency_histogram`` says what the buckets are.
+    """Recalls of one hour in one latency bucket (``apps.recall.latency_histogram.BOUNDS``).
 
-    Of the whole deployment on purpose: whose questions are slow is in no statistics.
+    Counted for the whole deployment on purpose, so that no statistics show a user's activity.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -31,8 +31,8 @@ class RecallPace(models.Model):
 class RecallTrace(ScopedModel):
     """One recall in one space.  created_at: the recall's own time.
 
-    trace_ct: what ``apps.recall.traces`` keeps.  It has no text, and is sealed all the same: which memories answer one
-    question together, and how near each is to it, reveals what they say.
+    trace_ct: a ``apps.recall.replay.Trace``.  It has no text, but is encrypted, because which memories answer a
+    question together, and how close each is to it, reveals something of their content.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""Options of one recall: what the caller asked for, how many candidates that takes, and the time it may take."""
+"""Options of one recall: the caller's request, the number of candidates, and the time budget."""
 
 import json
 import math
@@ -9,25 +9,25 @@ from datetime import datetime
 
 from apps.recall.results import Filters
 
-# Of each retriever: fewer lose what is asked for, and more find nothing (docs/benchmarks.md).
+# Candidates per retriever: fewer lose relevant memories, and more add none (docs/benchmarks.md).
 FEWEST, ENOUGH = 32, 64
 
 
 def candidates_per_retriever(limit: int) -> int:
-    """How many each finds for an answer of ``limit``; their union, the shortlist, is opened and measured."""
+    """Candidates that each retriever returns for ``limit`` hits; their union is the shortlist."""
     return max(limit, min(ENOUGH, max(FEWEST, 2 * limit)))
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """milliseconds: from ``started`` on, by the clock of ``time.perf_counter``; 0 is without end."""
+    """milliseconds: counted from ``started``, a ``time.perf_counter`` value; 0 means no limit."""
 
     milliseconds: float
     started: float
 
     @property
     def seconds_left(self) -> float:
-        """Below 0 once it is spent; infinity where there is no end."""
+        """Negative once the budget is spent; infinity without a limit."""
         return self.milliseconds / 1000 - (time.perf_counter() - self.started) if self.milliseconds > 0 else math.inf
 
     @property
@@ -37,8 +37,7 @@ class TimeBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """As ``recall`` takes them, checked.  retrievers: names of those that may run.  is_traced: whether a trace of it is
-    to be kept."""
+    """Validated arguments of ``recall``.  retrievers: names of those that may run.  is_traced: store a trace."""
 
     filters: Filters
     limit: int
@@ -53,18 +52,18 @@ class Options:
 
     @property
     def candidates_per_retriever(self) -> int:
-        # Metadata are compared once they are opened, and then fewer are left.
+        # Metadata are filtered after decryption, which drops candidates: start with more.
         return candidates_per_retriever(max(self.limit, FEWEST) if self.filters.metadata else self.limit)
 
     @property
     def graph_weight(self) -> float:
-        """What is carried along relations is multiplied by it."""
+        """Multiplier of scores carried along relations."""
         return (self.weights or {}).get("graph", 1.0)
 
     @property
     def wanted(self) -> str:
-        """All of it that an answer depends on, to recognize equal questions.  Of the time, the day that words like
-        "yesterday" are counted from."""
+        """All options that an answer depends on, as JSON for the cache key.  Of the time it holds only the day, which
+        words like "yesterday" are resolved against."""
         weights = sorted(self.weights.items()) if self.weights is not None else None
         return json.dumps(
             [asdict(self.filters), self.limit, self.depth, self.profile, weights, self.session_id,

@@ -1,4 +1,4 @@
-"""Pipeline of a recall in one space: open it, parse the question, look in the cache, retrieve, score, open, explain."""
+"""Recall pipeline of one space: open it, check the cache, parse the question, retrieve, score, open hits, explain."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,15 +24,15 @@ from apps.recall.retrievers import graph
 
 
 class _SpaceChanged(Exception):
-    """The space was sealed, unsealed or re-keyed since the question was read: read it again."""
+    """The space was sealed, unsealed or re-keyed since the question was parsed: parse it again."""
 
 
 def recall_in_space(scope: Scope, space: SpaceRef, query: Plaintext, options: Options) -> SpaceAnswer:
-    """Answer from this space alone, as it is at one moment; nothing once it is erased."""
+    """Answer from one snapshot of this space; an empty answer if the space is erased."""
     while True:
         try:
-            # One moment for all of it: a memory replaced between two statements would be missing with its successor,
-            # and so would one that is re-keyed between the look at the key versions and the search.
+            # One snapshot for all statements.  Otherwise a memory replaced between two of them would be missed
+            # together with its successor, and so would one re-keyed after the key versions were read.
             with tenant_transaction(scope, snapshot=True):
                 entered = enter_space(scope, space)
                 key = cache_key(entered, query, options)
@@ -42,21 +42,21 @@ def recall_in_space(scope: Scope, space: SpaceRef, query: Plaintext, options: Op
                 answer = None
                 if entered.embedder.is_local:
                     answer = answer_question(parse_question(entered, speakers, query, now=options.now), options)
-            if answer is None:  # no transaction waits for a network
+            if answer is None:  # no transaction stays open during a network call
                 answer = _answer_later(parse_question(entered, speakers, query, now=options.now), options)
             cache_answer(key, answer, now=options.now)
             return answer
         except _SpaceChanged:
             continue
-        except (Space.DoesNotExist, SpaceShredded):  # erased meanwhile
+        except (Space.DoesNotExist, SpaceShredded):  # erased concurrently
             return SpaceAnswer()
 
 
 def answer_question(context: QueryContext, options: Options) -> SpaceAnswer:
-    """The best of the space, opened whole.  Inside the snapshot.
+    """The best memories of the space, with all fields opened.  Call inside the snapshot.
 
-    Where the text opens and another field does not, the rest is ranked once more without that row: it takes no other's
-    place, and no score shows how much of it opened.  So it is with a summary that a source left.
+    If a hit's text decrypts but another of its fields does not, the rest is ranked again without that row, so that it
+    takes no place and influences no score.  The same holds for a summary that lost a source.
     """
     retrieved = retrieve(context, options)
     reread = reread_best(context, options, retrieved)
@@ -83,7 +83,7 @@ def answer_question(context: QueryContext, options: Options) -> SpaceAnswer:
 
 
 def _answer_later(context: QueryContext, options: Options) -> SpaceAnswer:
-    """In another moment than that in which the question was read.
+    """Answer in a new snapshot, later than the one in which the speakers were found.
 
     Raises _SpaceChanged, Space.DoesNotExist, SpaceShredded.
     """
@@ -96,7 +96,7 @@ def _answer_later(context: QueryContext, options: Options) -> SpaceAnswer:
 
 
 def _ran_and_cut(context: QueryContext, retrieved: Retrieved, reread: Reread) -> tuple[list[str], list[str]]:
-    """Names of the ways of finding that were taken, and of those that were not, though they were asked for."""
+    """Names of the retrievers that ran, and of those that were requested but did not run."""
     ran = [name for name in retrieved.rankings if name != "dense" or context.vector is not None]
     cut = list(retrieved.cut)
     if retrieved.follows_relations:
@@ -107,7 +107,7 @@ def _ran_and_cut(context: QueryContext, retrieved: Retrieved, reread: Reread) ->
 
 
 def _trace(options: Options, retrieved: Retrieved, reread: Reread, scored: Scored, *, cut: Sequence[str]) -> Trace:
-    """What a replay needs to come to the same answer."""
+    """The inputs that a replay needs to compute the same answer."""
     related = scored.related
     return Trace(
         now=options.now,

@@ -1,4 +1,4 @@
-"""Context of a query: one space as a transaction sees it, and the question parsed with the names that it knows."""
+"""Context of a query: one space as a transaction sees it, and the question parsed with the space's speaker names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from apps.recall.search import moment_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedSpace:
-    """A space as the transaction that entered it sees it, the keys to it, and what embeds questions for it."""
+    """A space row as its transaction sees it, with its cipher and the embedder for questions."""
 
     scope: Scope
     row: Space
@@ -38,9 +38,9 @@ class SearchedSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speakers:
-    """words: those of a question that name a person who speaks in the space, by their tokens.
+    """words: keyed token to the word of the question that names a speaker of the space.
 
-    opened: all of a sealed space, which has to be opened for that; None of one that is searched at rest.
+    opened: the decrypted memories of a sealed space, which finding speakers requires; None for an indexed space.
     """
 
     words: dict[int, str]
@@ -49,9 +49,9 @@ class Speakers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """A space as it was when the question was parsed, and what of it must be known before anything is searched.
+    """A space and the question parsed for it, ready to be searched.
 
-    vector: of the question; None while the embedder is down.  opened: as of Speakers.
+    vector: of the question; None while the embedder is down.  opened: as in Speakers.
     """
 
     space: SearchedSpace
@@ -61,14 +61,14 @@ class QueryContext:
 
 
 def enter_space(scope: Scope, space: SpaceRef) -> SearchedSpace:
-    """The space as it is now.  Raises Space.DoesNotExist, SpaceShredded."""
+    """Read the space and open its keys.  Raises Space.DoesNotExist, SpaceShredded."""
     row = space_now(scope, space.id)
     cipher = open_space(scope.tenant, row.ref)
     return SearchedSpace(scope=scope, row=row, cipher=cipher, embedder=get_embedder())
 
 
 def find_speakers(space: SearchedSpace, query: Plaintext, filters: Filters, *, now: datetime) -> Speakers:
-    """Whom of those who speak in the space the question may name.  Inside the snapshot in which it was entered."""
+    """The space's speakers that the question may name.  Call inside the snapshot that entered the space."""
     tokens = {space.cipher.actor_token(word): word for word in words_that_may_name(query.reveal())}
     if space.ref.is_sealed:
         opened = open_sealed(space.scope, space.ref, space.cipher, filters, embedder=space.embedder.id, now=now)
@@ -79,7 +79,7 @@ def find_speakers(space: SearchedSpace, query: Plaintext, filters: Filters, *, n
 
 
 def parse_question(space: SearchedSpace, speakers: Speakers, query: Plaintext, *, now: datetime) -> QueryContext:
-    """Read and embed the question.  It asks the database for nothing, but a network perhaps for the vector."""
+    """Parse and embed the question.  It does not use the database; a remote embedder makes a network call."""
     words = speakers.words
     question = ask(query, participants=list(words.values()), actors=frozenset(words), now=now)
     vector = _embed(space.embedder, question.to_embed)
@@ -87,7 +87,7 @@ def parse_question(space: SearchedSpace, speakers: Speakers, query: Plaintext, *
 
 
 def _embed(embedder: Embedder, texts: Sequence[Plaintext]) -> NDArray[np.float32] | None:
-    """Their mean, at unit length; None while the embedder is down."""
+    """The mean of the texts' vectors, at unit length; None while the embedder is down."""
     try:
         vectors = embedder.embed([text.reveal() for text in texts])
     except AdapterError:

@@ -1,4 +1,4 @@
-"""What a query asks: whom it names, in whose voice, about which words and days."""
+"""Parse a query: its participants, search terms, dates, expected kind of answer and intent."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -29,19 +29,19 @@ _MONTH_ALONE = patterns.compile(
     patterns.IGNORECASE,
 )
 _YEAR = patterns.compile(r"\b((?:19|20)\d\d)\b")
-# What a question begins with and a statement does not, with the verb that stands before its subject.
+# Question words at the start, with the auxiliary verb that follows them.
 _VERB = r"(?:does|do|did|is|are|was|were|has|have|would|might|could|can)"
 _OPENING = patterns.compile(
     rf"^(?:what|which|who|where|when|why|how|{_VERB})\b"
     rf"(?: (?:many|much|long|often|old|(?:kinds?|types?) of))?(?: {_VERB}\b)?",
     patterns.IGNORECASE,
 )
-MOST_YEARS = 12  # in which a date without a year is looked for, the latest
+MOST_YEARS = 12  # a date without a year is looked for in this many of the latest years
 
 
 @dataclass(frozen=True, slots=True)
 class AskedDate:
-    """A date in a question, as much of it as was said."""
+    """A date in a question; parts that it does not name are None."""
 
     year: int | None
     month: int | None
@@ -50,11 +50,10 @@ class AskedDate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """text: as it was asked.  first_person: to embed, names of participants put into the first person, as memories are
-    written in.
+    """text: as asked.  first_person: for the embedder, with participants' names in the first person, as in memories.
 
-    terms: to look up, the participants' names left out.  actors: their keyed tokens.  expected: kinds of answer.
-    window: the time [from, to) that it names by how long ago it was.
+    terms: search terms without participants' names.  actors: the participants' keyed tokens.  expected: kinds of
+    answer.  window: the relative time [from, to) that it names, such as "last week".
     """
 
     text: Plaintext
@@ -68,8 +67,8 @@ class Question:
 
     @property
     def to_embed(self) -> list[Plaintext]:
-        """The question in the first person and, where it opens as a question does, what is left without that: nearer to
-        what memories say (docs/adr/0020)."""
+        """The question in the first person, and also without its opening question words, if it has them: that is
+        closer to the wording of memories (docs/adr/0020)."""
         asked = self.first_person.reveal()
         stated = _OPENING.sub("", asked).strip(" ?")
         return [self.first_person, Plaintext(stated)] if stated and stated != asked.strip(" ?") else [self.first_person]
@@ -80,7 +79,7 @@ class Question:
 
 
 def words_that_may_name(text: str) -> list[str]:
-    """The distinct words of a question, in lower case, each of which could be a participant's first name."""
+    """The distinct words of a question that could be a participant's first name, in lower case; at most 64."""
     found = (patterns.sub(r"['’]s$", "", match[0]).casefold() for match in _WORD.finditer(text[:MAX_CHARACTERS]))
     return [word for word in dict.fromkeys(found) if len(word) > 1][:64]
 
@@ -92,9 +91,9 @@ def ask(
     actors: frozenset[int] = frozenset(),
     now: datetime | None = None,
 ) -> Question:
-    """Read a query.  participants: those of its words that name a person who speaks in the space, in lower case.
+    """Parse a query.  participants: its words that name a speaker of the space, in lower case.
 
-    now: from when "last Tuesday" is resolved; without it no such words are read.
+    now: resolves words like "last Tuesday"; without it they are not parsed.
     """
     text = query.reveal()[:MAX_CHARACTERS]
     words = terms(_without(text, participants)) or terms(text)
@@ -111,7 +110,7 @@ def ask(
 
 
 def asked_dates(text: str) -> list[AskedDate]:
-    """The dates a text names: days, else months, else years."""
+    """The dates in a text: days, else months, else years."""
     found = [AskedDate(_int(m[3]), _month(m[2]), int(m[1])) for m in _DAY_MONTH.finditer(text)]
     found += [AskedDate(_int(m[3]), _month(m[1]), int(m[2])) for m in _MONTH_DAY.finditer(text)]
     if not found:
@@ -120,7 +119,7 @@ def asked_dates(text: str) -> list[AskedDate]:
 
 
 def asked_window(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """The time [from, to) that a question names by where it lies from now: "last Tuesday", "in the past week"."""
+    """The time [from, to) that a question names relative to now: "last Tuesday", "in the past week"."""
     if asked_dates(text):
         return None
     when = dates.find(text.casefold(), now)
@@ -132,7 +131,7 @@ def asked_window(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def windows(question: Question, *, years: tuple[int, int] | None) -> list[Window]:
-    """The times asked about, as they are looked up.  years: the first and the last of which there is anything."""
+    """The time windows to search for a question.  years: the first and the last year with any memory."""
     found = [Window(since=question.window[0], until=question.window[1], worth=1.0)] if question.window else []
     first, last = years or (1, 0)
     for asked in question.dates:
@@ -143,7 +142,7 @@ def windows(question: Question, *, years: tuple[int, int] | None) -> list[Window
 
 
 def _windows_of(asked: AskedDate, year: int) -> list[Window]:
-    """With the worth that ``date_match`` gives to what lies in them."""
+    """The windows of one date in one year, each worth what ``date_match`` gives to a time in it."""
     begin = datetime(year, asked.month or 1, asked.day or 1, tzinfo=UTC)
     if asked.day:
         return [
@@ -160,7 +159,7 @@ def _windows_of(asked: AskedDate, year: int) -> list[Window]:
 
 
 def date_match(asked: Sequence[AskedDate], when: datetime | None) -> float:
-    """0..1: how well a time fits the dates asked about.  A day fits within 1, 7 and 31 days less and less."""
+    """0..1: how well a time fits the dates asked about.  For a day, the match drops beyond 1, 7 and 31 days."""
     if when is None or not asked:
         return 0.0
     return max(_match(one, when.astimezone(UTC).date()) for one in asked)
@@ -174,13 +173,13 @@ def _match(asked: AskedDate, day: date) -> float:
         months = (day.month - asked.month) % 12
         if asked.year:
             months = day.month - asked.month + 12 * (day.year - asked.year)
-        # What happened in a month is often told in the first days of the next.
+        # Events of a month are often told in the first days of the next.
         return 1.0 if months == 0 else 0.5 if months == 1 and day.day <= 10 else 0.0
     return 0.3 if day.year == asked.year else 0.0
 
 
 def _days(asked: AskedDate, *, around: int) -> Iterator[date]:
-    """The days that are meant: where no year was said, of those about this one."""
+    """The days that the date may mean: without a year, in the year ``around``, the one before and the one after."""
     for year in (asked.year,) if asked.year else (around - 1, around, around + 1):
         with suppress(ValueError):  # no such day, or not in that year
             yield date(year, asked.month or 1, asked.day or 1)

@@ -1,4 +1,4 @@
-"""The ranking profiles: from what is known of each candidate to a score, and the parts that sum to it.  Pure."""
+"""Ranking profiles: turn each candidate's features into a score and the factors that sum to it.  Pure."""
 
 import math
 from collections import defaultdict
@@ -9,13 +9,13 @@ from datetime import datetime
 from apps.memories.decay import days_since, half_life_of, liveliness, salience, salience_factor
 
 
-@dataclass(slots=True, kw_only=True)  # a hundred in each recall; freezing would double what they cost
+@dataclass(slots=True, kw_only=True)  # not frozen: a recall makes a hundred, and freezing would double the cost
 class Features:
-    """What is known of one opened candidate.
+    """Ranking features of one opened candidate.
 
-    cosine, previous_cosine: with the question.  similarity: of the memory with the previous one of its session.
-    words, previous_words: exact BM25.  Those of the previous are 0 at the start of a session.
-    follows_question: the previous turn is a question.  is_expected: it holds an answer of the kind that was asked for.
+    cosine, previous_cosine: of it and of the previous turn, with the question.  similarity: between those two turns.
+    words, previous_words: exact BM25.  The previous turn's values are 0 at the start of a session.
+    follows_question: the previous turn is a question.  is_expected: it contains an answer of the expected kind.
     """
 
     id: int
@@ -54,7 +54,7 @@ class Ranked:
 
 Weights = Mapping[str, float]
 
-# Found by measuring on dialogue and on assistant chats: score fusion, not reciprocal ranks (docs/adr/0004).
+# Tuned on dialogue and on assistant chats: score fusion, not reciprocal ranks (docs/adr/0004).
 DIALOGUE: Weights = {
     "semantic": 1.0, "lexical": 0.30, "actor": 0.13, "authored": 0.0, "session": 0.30, "date": 0.45, "length": 0.04,
     "question": -0.13, "answer": 0.03, "expected": 0.15, "continuity": 0.05,
@@ -65,21 +65,21 @@ ASSISTANT_CHAT: Weights = {
 }  # fmt: skip
 MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "importance": 0.15, "usage": 0.10}
 
-PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # how much of the previous turn is read into a turn
-LONGEST = 25  # content terms beyond which a text is long enough
+PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # weight of the previous turn in a turn's own score
+LONGEST = 25  # content terms; more add nothing to the length factor
 RECENCY_HALF_LIFE_HOURS = 72.0
-CONTRADICTED = 0.5  # of its score is left to the weaker of two that contradict each other
-RERANKED = 0.6  # of a score is a cross-encoder's word, where one read the memory
-BEHIND = 1e-6  # of score, between a summary and its sources, and between what is doubted and the doubt
+CONTRADICTED = 0.5  # the weaker of two contradicting memories keeps this share of its score
+RERANKED = 0.6  # share of the cross-encoder in a reranked score
+BEHIND = 1e-6  # score gap between a summary and its sources, and between a doubted memory and the one against it
 PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
 
 def weights_used(
     profile: str, candidates: Sequence[Features], asked: Weights | None = None, *, reranked: bool = False
 ) -> Weights:
-    """What each factor of a profile is multiplied by for these candidates, so that no score exceeds 1.
+    """The weight of each factor of a profile for these candidates, scaled so that no score exceeds 1.
 
-    asked: in place of the profile's own; names that it does not know are passed over.  reranked: as ``rerank`` does.
+    asked: override the profile's own; unknown names are ignored.  reranked: add the weight that ``rerank`` uses.
     """
     own = _weights_of(profile, candidates, asked)
     return {**own, "rerank": RERANKED} if reranked else own
@@ -98,13 +98,13 @@ def _weights_of(profile: str, candidates: Sequence[Features], asked: Weights | N
 
 
 def _default_weights(candidates: Sequence[Features], asked: Weights | None) -> Weights:
-    """A space where an assistant speaks wants other weights than one where people do."""
+    """ASSISTANT_CHAT if any candidate is from an assistant, else DIALOGUE; ``asked`` overrides single weights."""
     own = ASSISTANT_CHAT if any(one.from_assistant for one in candidates) else DIALOGUE
     return {name: (asked or {}).get(name, weight) for name, weight in own.items()}
 
 
 def _most(given: Weights) -> float:
-    """The sum for a candidate that is perfect in everything; 1 where nothing counts."""
+    """The highest possible score with these weights; 1 if all of them are 0."""
     own = given["semantic"] + given["lexical"] + given["actor"] + given["authored"]
     most = own * (1 + given["session"]) + given["length"] * math.log1p(LONGEST)
     most += given["date"] + given["answer"] + given["expected"] + given["continuity"]
@@ -118,9 +118,9 @@ def _memorysync_weights(asked: Weights | None) -> Weights:
 
 
 def rank_default(candidates: Sequence[Features], *, weights: Weights | None = None) -> list[Ranked]:
-    """Score fusion of meaning and words in context, scaled so that no score exceeds 1.
+    """Weighted sum of semantic, lexical and context factors, scaled so that no score exceeds 1.
 
-    The previous turn is read in here and not written into the index, so that erasing it leaves no residue.
+    The previous turn is added here and not in the index, so that erasing it leaves no residue.
     """
     if not candidates:
         return []
@@ -158,8 +158,8 @@ def rank_default(candidates: Sequence[Features], *, weights: Weights | None = No
 def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: Weights | None = None) -> list[Ranked]:
     """hybrid = 0.40 semantic + 0.20 cluster + 0.15 recency + 0.15 importance + 0.10 usage (contract 10.6).
 
-    Each factor is min-max normalised over the candidates, raw where there is no spread; weights given are normalised
-    to sum to 1.  The cluster of a memory is its session among the candidates.
+    Each factor is min-max normalised over the candidates, or raw if all are equal; weights are normalised to sum to 1.
+    A memory's cluster is the candidates of its session.
     """
     if not candidates:
         return []
@@ -187,9 +187,9 @@ def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: W
 
 
 def rank_typed(candidates: Sequence[Features], fused: Sequence[tuple[int, float]], *, now: datetime) -> list[Ranked]:
-    """Reciprocal ranks x freshness x confidence (seed 003): what is stale or unsure loses, by its type's half-life.
+    """Reciprocal rank x freshness x confidence (seed 003).  Freshness decays with the half-life of the memory's type.
 
-    fused: (id, score) by reciprocal rank.  Each factor is what it takes away, so that they sum to the product.
+    fused: (id, score) by reciprocal rank.  Each factor is the loss that it causes, so that factors sum to the product.
     """
     known = {one.id: one for one in candidates}
     ranked = []
@@ -207,9 +207,9 @@ def rank_typed(candidates: Sequence[Features], fused: Sequence[tuple[int, float]
 
 
 def rank_salience(candidates: Sequence[Features], fused: Sequence[tuple[int, float]], *, now: datetime) -> list[Ranked]:
-    """Reciprocal ranks x (0.5 + 0.5 x salience): what matters and is in use comes first, and nothing is erased.
+    """Reciprocal rank x (0.5 + 0.5 x salience): important and recently used memories come first (seed-systems 3.8).
 
-    fused: (id, score) by reciprocal rank.  Seed-systems 3.8.
+    fused: (id, score) by reciprocal rank.
     """
     known = {one.id: one for one in candidates}
     ranked = []
@@ -226,10 +226,10 @@ def rank_salience(candidates: Sequence[Features], fused: Sequence[tuple[int, flo
 
 
 def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ranked]:
-    """0.6 x what a cross-encoder says + 0.4 x the score, min-max over the candidates (seed 002; seed-systems R11).
+    """0.6 x cross-encoder relevance + 0.4 x score, min-max over the candidates (seed 002; seed-systems R11).
 
-    relevance: 0..1, of the best that it was given to read; what it did not read counts as 0 there, and so stays behind
-    all that it read.  The factors are scaled along, so that they still sum to the score.
+    relevance: memory id to 0..1, for the memories that the model scored; the others count as 0.  Factors are scaled
+    too, so that they still sum to the score.
     """
     if not relevance or not ranked:
         return list(ranked)
@@ -248,7 +248,7 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
 
 
 def _in_context(one: Features) -> float:
-    """cos(q, v + 0.3 p), for unit v and p: the previous turn read into this one, at its own length."""
+    """cos(q, v + 0.3 p) of the question, this turn and the previous one, for unit v and p."""
     if not one.has_previous:
         return one.cosine
     norm = math.sqrt(1 + PREVIOUS_COSINE**2 + 2 * PREVIOUS_COSINE * one.similarity)
@@ -270,14 +270,14 @@ def _ranked(memory_id: int, factors: Mapping[str, float]) -> Ranked:
 
 
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Best first; ties by meaning, then the newer id."""
+    """Best first; ties by the semantic factor, then by the newer id."""
     return sorted(ranked, key=lambda one: (-one.score, -one.factors.get("semantic", 0.0), -one.id))
 
 
 def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequence[int]]) -> list[Ranked]:
-    """The same, with each summary just behind the last of its own sources among them: it takes none of their places.
+    """The ranking with each summary moved just behind the last of its own sources in it.
 
-    sources: of each summary, by id.  What a summary loses is a factor of its own, so that factors still sum to scores.
+    sources: summary id to source ids.  The loss is a factor of its own, so that factors still sum to the score.
     """
     scores = {one.id: one.score for one in ranked}
     placed = []
@@ -290,9 +290,9 @@ def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequenc
 
 
 def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ranked]:
-    """A memory is worth what a path carries to it, where that is more than it is worth by itself.  carried: by id.
+    """Raise each memory's score to what relations carry to it, if that is higher; other memories are unchanged.
 
-    What no path improves is as it was; where none does, so is the ranking.
+    carried: memory id to score.
     """
     own = {one.id: one for one in ranked}
     improved = []
@@ -309,10 +309,13 @@ def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ran
 def lower(
     ranked: Sequence[Ranked], contradicted: Collection[int], doubted: Mapping[int, Sequence[int]] | None = None
 ) -> Sequence[Ranked]:
-    """A memory that a surer or newer one contradicts loses half of its score.  One that may be outdated comes just
-    behind what made it so, where that has at least half of its score: else the question is about something else.
+    """Lower contradicted and doubted memories.
 
-    doubted: by the memories that made it so.
+    A memory contradicted by a more confident or newer one loses half of its score.  A doubted memory, which may be
+    outdated, moves just behind the memory against it, if that has at least half of its score: otherwise the question is
+    about something else.
+
+    doubted: memory id to the ids of the memories against it.
     """
     if not contradicted and not doubted:
         return ranked

@@ -1,4 +1,4 @@
-"""Scoring: the shortlist ranked by its features, a cross-encoder and relations, down to the memories of the answer."""
+"""Scoring step: rank the shortlist by features, cross-encoder and relations, and select the memories of the answer."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ from text.terms import normalised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """kept: the memories of the answer, best first.  related: what relations made of all that was found.
+    """kept: the memories of the answer, best first.  related: the whole ranking after relations were applied.
 
-    sources: of each summary that was held to stand behind its own.  alike: the memories that say the same words as
-    others, each with the number of its kind.
+    sources: summary id to source ids, for summaries ranked behind their sources.  alike: memory id to duplicate group,
+    for memories with the same words.
     """
 
     kept: Sequence[Ranked]
@@ -33,7 +33,7 @@ class Scored:
 
 
 def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -> Reread:
-    """What a cross-encoder says of the best.  It may take RERANKER_SECONDS of the snapshot, which holds no lock."""
+    """Score the best with a cross-encoder.  It may hold the snapshot, which has no locks, for RERANKER_SECONDS."""
     if options.profile not in settings.RERANKER_PROFILES or settings.RERANKER is None or options.budget.is_spent:
         return NOT_READ
     texts = {one.features.id: one.text for one in retrieved.opened}
@@ -47,7 +47,7 @@ def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -
 def score(
     context: QueryContext, options: Options, retrieved: Retrieved, reread: Reread, *, without: Collection[int]
 ) -> Scored:
-    """Rank what was found and what relations lead to.  without: memories that do not open.  Inside the snapshot."""
+    """Rank the shortlist and what relations lead to.  without: undecryptable memories.  Call inside the snapshot."""
     ranked = rank(
         options.profile, retrieved.features, retrieved.rankings, options.weights, options.now, reread.relevance
     )
@@ -83,20 +83,20 @@ def _relate(
 def _put_behind_sources(
     context: QueryContext, related: Related, opened: Sequence[OpenedCandidate]
 ) -> tuple[Related, Mapping[int, Sequence[int]]]:
-    """Summaries take no place of their sources; a question for an overview may be answered by a summary alone.
+    """Move summaries behind their sources, unless the question asks for an overview.
 
-    And the sources of those that were held to that, by the summary's id.
+    Also returns summary id to source ids.
     """
     if context.question.intent == "analytical":
         return related, {}
     summaries = [one.features.id for one in opened if one.is_summary]
-    # What a path led to is not checked yet.
+    # Memories reached along relations may be summaries too.
     sources = lineage.sources_among(context.space.scope, [*summaries, *related.texts])
     return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 
 def _alike(related: Related, opened: Sequence[OpenedCandidate]) -> dict[int, int]:
-    """The memories that say the same words as another, each with the number of its kind."""
+    """Memory id to duplicate group, for memories with the same words as another."""
     texts = {one.features.id: one.text for one in opened} | dict(related.texts)
     kinds: dict[str, list[int]] = {}
     for one in related.ranked:

@@ -1,9 +1,8 @@
-"""What was read, written later and together: a read answers without waiting for a write.
+"""Deferred, batched log of reads, so that a read does not wait for a write.
 
-Five things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
-space: one row for each credential, space and kind of reading, however many requests there were.  Traces of recalls,
-where any are kept.  Listeners are called (``apps.memories.read_events``).  And how long recalls take
-(``apps.recall.latency_histogram``).
+A flush does five things.  It counts accesses of each memory that recall returned.  It writes the audit trail: one row
+per credential, space and kind of read, with the number of requests.  It stores traces of recalls, if enabled.  It calls
+the listeners of ``apps.memories.read_events``.  It adds latencies to ``apps.recall.latency_histogram``.
 """
 
 import atexit
@@ -33,9 +32,9 @@ from apps.recall.traces import keep
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 1.0
-MOST_TRACES = 1_000  # of one tenant, waiting; more are not kept
-MOST_READS = 10_000  # the same, of reads to notify
-MOST_SPACES = 4  # named in one row of the trail; of more only how many
+MOST_TRACES = 1_000  # pending per tenant; more are dropped
+MOST_READS = 10_000  # the same for read events and latencies
+MOST_SPACES = 4  # listed in one audit row; beyond that, only their number
 
 
 Traced = tuple[SpaceRef, uuid.UUID, Trace]
@@ -43,7 +42,7 @@ Traced = tuple[SpaceRef, uuid.UUID, Trace]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Who read, how, and where."""
+    """The actor, the action and the target of audited reads."""
 
     actor: str
     action: AuditAction
@@ -52,7 +51,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is to be written of one tenant."""
+    """Pending writes of one tenant."""
 
     scope: Scope
     memories: Counter[int] = field(default_factory=Counter)
@@ -76,9 +75,9 @@ def record_recall(
     traces: Sequence[Traced] = (),
     milliseconds: float | None = None,
 ) -> None:
-    """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it.
+    """Log a recall that returned these memories, maybe none.  Written after EVERY_SECONDS; a crash before loses it.
 
-    query_id: under which it was answered.  traces: of it, to be kept.  milliseconds: that it took.
+    query_id: of the answer.  traces: of the recall, to be stored.  milliseconds: its latency.
     """
     read = Read(query_id=query_id or uuid.uuid4(), scope=scope, memory_ids=tuple(memory_ids))
     _note(
@@ -93,17 +92,17 @@ def record_recall(
 
 
 def record_read(scope: Scope) -> None:
-    """Remember that one memory was read by its id, which counts for the trail and not for the memory."""
+    """Log a read of one memory by its id: in the audit trail only, not in the memory's access count."""
     _note(scope, AuditAction.MEMORY_READ, (), hits=1)
 
 
 def record_report(scope: Scope, looked_at: int) -> None:
-    """Remember that so many memories were opened for a report, which counts for the trail and not for the memories."""
+    """Log that a report opened ``looked_at`` memories: in the audit trail only, not in their access counts."""
     _note(scope, AuditAction.MEMORY_REPORT, (), hits=looked_at)
 
 
 def flush() -> None:
-    """Write what is waiting, now.  What cannot be written of one tenant is lost, and nothing of the others."""
+    """Write all pending batches now.  A tenant's failed batch is lost; the other tenants' batches are still written."""
     global _timer
     with _lock:
         batches = list(_waiting.values())
@@ -148,7 +147,7 @@ def _note(
 
 
 def _spaces(scope: Scope) -> str:
-    """Blank where none was reached: an unknown end user has none."""
+    """The audit target; blank without spaces, as for an unknown end user."""
     if len(scope.spaces) > MOST_SPACES:
         return f"{len(scope.spaces)} spaces"
     return ",".join(f"space:{space.id}" for space in scope.spaces)
@@ -180,4 +179,4 @@ def _flush_in_background() -> None:
         connections.close_all()
 
 
-atexit.register(flush)  # a process that ends in good order loses nothing
+atexit.register(flush)  # a clean exit loses nothing

@@ -1,4 +1,4 @@
-"""Re-sealing traces when keys rotate.  A trace is known by its query's id, and has no handles."""
+"""Re-encryption of traces when keys rotate.  A trace is looked up by its query id, so it has no keyed handles."""
 
 from typing import Final
 

@@ -1,8 +1,7 @@
-"""What relations do to a ranking: they bring in what neither meaning nor words find, and lower what is contradicted.
+"""Apply relations to a ranking: add memories that no retriever found, and lower contradicted ones.
 
-Without relations nothing changes.  With them a memory is worth at least what the best path to it carries: none falls
-because another is related.  Between two that contradict each other, the less sure one falls, else the older, and
-says why.
+A memory scores at least what the best path to it carries, so a relation never lowers it.  Of two memories that
+contradict each other, the less confident one falls, else the older; its explanation names the other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,14 +24,14 @@ from apps.recall.retrievers.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.search import conditions, moment_of
 from apps.recall.shortlist import has_metadata
 
-LOOKED_AT: Final = 64  # of the ranking, for contradictions
+LOOKED_AT: Final = 64  # best of the ranking that are checked for contradictions
 _OPENED: Final = ("pk", "text_ct", "said_ct", "parts_ct", "metadata_ct", "revision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """ranked: as the relations leave it.  reached: the memories that owe their place to a path.  texts: of those that
-    nothing else found.  contradicted: a memory to those against it."""
+    """ranked: the ranking after relations.  reached: memories whose score comes from a path.  texts: of the memories
+    found only along relations.  contradicted: memory id to the ids of those against it."""
 
     ranked: Sequence[Ranked]
     reached: Mapping[int, Reached] = field(default_factory=dict)
@@ -42,10 +41,10 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """The relations of one space, for one recall.  Inside its snapshot.
+    """The relations of one space, for one recall.  Use inside its snapshot.
 
-    texts: of what was opened already.  wanted: of a sealed space, what the filter lets through; None elsewhere.
-    without: what does not open.
+    texts: of the memories opened so far.  wanted: ids of a sealed space that pass the filter; None for other spaces.
+    without: ids of memories that failed to decrypt.
     """
 
     scope: Scope
@@ -58,7 +57,7 @@ class Relations:
     without: Collection[int] = ()
 
     def relate(self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0) -> Related:
-        """depth: as asked for, 1 to 3.  weight: of what a path carries; 0 leaves paths out."""
+        """depth: requested, 1 to 3.  weight: multiplies the scores that paths carry; 0 disables paths."""
         known = set(self.texts)
         reached = self._reach(ranked, hops=HOPS[depth]) if weight > 0 else {}
         carried = {memory_id: min(1.0, weight * one.score) for memory_id, one in reached.items()}
@@ -85,7 +84,7 @@ class Relations:
         return follow(self._steps, seeds, hops=hops)
 
     def _steps(self, node_ids: Sequence[int]) -> list[Neighbour]:
-        """To memories that the whole filter lets through, at every hop, and that open."""
+        """Steps to neighbours that pass the whole filter and decrypt; applied at every hop."""
         where, values, _ = conditions(self.filters, self.scope, self.cipher, now=self.now)
         steps = neighbours(
             self.scope,
@@ -102,7 +101,7 @@ class Relations:
         return [step for step in steps if step.memory_id in self.texts and step.memory_id not in self.without]
 
     def _open(self, memory_ids: set[int]) -> None:
-        """What fails its seal is left out and reported, and no path leads through it."""
+        """Decrypt texts into ``self.texts``.  A failure is reported, and no path leads through that memory."""
         if not memory_ids:
             return
         mine = Memory.objects.within(self.scope.in_spaces(self.space))

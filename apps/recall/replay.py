@@ -1,6 +1,6 @@
-"""From what is known of each candidate to the order of the answer, and the same again from what a trace keeps.  Pure.
+"""Rank candidates by their features, and replay that from a stored trace.  Pure.
 
-Recall and replay both use this, so that what a replay shows is what recall would do.
+Recall and replay share this code, so a replay shows what recall would answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ Ranking = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """One recall in one space, without a word of it.
+    """One recall in one space, without any text.
 
-    rankings: what each retriever found.  carried: what relations brought to a memory.  contradicted: those that have a
-    stronger one against them.  sources: of each summary that stands behind its own.  alike: the memories that say the
-    same words as others, each with the number of its kind.  relevance: what a cross-encoder said of those that it
-    read.  ids, scores: what was answered, best first.
+    rankings: each retriever's results.  cut: retrievers that did not run for lack of time.  carried: memory id to the
+    score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  sources: summary id to
+    source ids, for summaries ranked behind their sources.  alike: memory id to duplicate group, for memories with the
+    same words.  relevance: cross-encoder scores.  ids, scores: the answer, best first.
     """
 
     now: datetime
@@ -56,7 +56,7 @@ class Trace:
     scores: Sequence[float] = ()
 
     def replay(self) -> list[Ranked]:
-        """What would be answered today from what was found then."""
+        """The answer that today's code gives for the recorded candidates."""
         ranked: Sequence[Ranked] = rank(
             self.profile, self.features, self.rankings, self.weights, self.now, self.relevance
         )
@@ -65,7 +65,7 @@ class Trace:
         return first_of_each(ranked, self.alike)[: self.limit]
 
     def as_json(self) -> dict[str, Any]:
-        """To be sealed.  Features are rows of numbers under one row of names."""
+        """The JSON object to encrypt.  Features are rows of values, with one list of column names."""
         return asdict(self) | {
             "version": VERSION,
             "features": [[getattr(one, name) for name in _NAMES] for one in self.features],
@@ -74,7 +74,7 @@ class Trace:
 
     @classmethod
     def of_json(cls, said: Mapping[str, Any]) -> "Trace":
-        """As ``as_json`` made it, read from JSON.  A feature that is unknown by now is passed over."""
+        """Parse what ``as_json`` returned.  Features that no longer exist are ignored."""
         known = {name: value for name, value in said.items() if name in {one.name for one in fields(cls)}}
         numbered = {
             name: {int(one): value for one, value in said.get(name, {}).items()}
@@ -104,9 +104,9 @@ def rank(
     now: datetime,
     relevance: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """By the profile of this name, and then as a cross-encoder says of those that it read.
+    """Rank by the named profile, then rerank with the cross-encoder's relevance.
 
-    rankings: of each retriever, for the profiles that go by ranks.
+    rankings: of each retriever, for the profiles that use ranks.
     """
     return rerank(_rank(profile, features, rankings, weights, now), relevance)
 
@@ -131,7 +131,7 @@ def _rank(
 
 
 def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ranked]:
-    """Of memories that say the same words, the best placed one.  alike: as in ``Trace``."""
+    """The ranking with only the best of each group of duplicates.  alike: as in ``Trace``."""
     seen: set[int] = set()
     kept = []
     for one in ranked:
@@ -145,7 +145,7 @@ def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ra
 
 
 def _exact(retriever: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
-    """Its finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
+    """A retriever's ids ordered by exact scores, so that index rounding, which differs between keys, has no effect."""
     measured = {one.id for one in features}
     if retriever not in ("dense", "lexical"):
         return [memory_id for memory_id, _ in ranking if memory_id in measured]

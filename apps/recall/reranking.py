@@ -1,4 +1,4 @@
-"""A cross-encoder reads the best of what was found, where the operator has named one and the tenant lets it."""
+"""Rerank the best candidates with a cross-encoder, if the operator configured one and the tenant allows it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from apps.core.plaintext import Plaintext
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 
-NAME: Final = "rerank"  # among the ways of finding, in an answer
+NAME: Final = "rerank"  # listed among an answer's retrievers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """relevance: 0..1, by the memory's id; none where no model read or it failed.
+    """relevance: memory id to 0..1; empty if no model was called or the call failed.
 
-    outcome: None where no model was asked; ``ok``, or why there is nothing, as RerankFailed says.
+    outcome: None if no model was called, else ``ok`` or the cause of the RerankFailed.
     """
 
     relevance: Mapping[int, float] = field(default_factory=dict)
@@ -30,9 +30,9 @@ NOT_READ: Final = Reread()
 
 
 def reread(scope: Scope, query: Plaintext, found: Sequence[tuple[int, Plaintext]], *, seconds: float) -> Reread:
-    """found: (id, text), best first; the first RERANKER_TEXTS of them are read.  seconds: what is left to answer in.
+    """Score the first RERANKER_TEXTS of ``found``: (id, text), best first.  seconds: remaining time budget.
 
-    No model is asked where there is none, or it may not read, or nothing was found.
+    Returns NOT_READ if no model is configured, the tenant does not allow it, or nothing was found.
     """
     reranker = get_reranker() if found else None
     if reranker is None or not may_leave(scope.tenant_id, "ai_rerank", self_hosted=reranker.is_self_hosted):

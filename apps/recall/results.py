@@ -1,4 +1,4 @@
-"""What recall returns: hits that explain themselves."""
+"""Filters of a recall, and its results: hits with their explanations."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from apps.recall.replay import Trace
 class Filters:
     """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive.
 
-    as_of: what held then, be it replaced since.  known_at: by what had been written then; alone, of that time itself.
-    happened: what has a date of its own in [from, to), or a stretch of time that reaches into it.
+    as_of: memories valid at that time, even if replaced since.  known_at: only what had been written by then; without
+    as_of, also valid at that time.  happened: memories whose own date or time range overlaps [from, to).
     """
 
     types: Sequence[str] = ()
@@ -34,9 +34,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a hit is where it is.  ``factors`` are the weighted parts of the score and sum to it; ``legs`` give the rank
-    (from 1) and the raw score in each retriever that found it.  path, hop: the relations by which it was reached, from
-    what was found.  boosts: what else moved it, and on whose account."""
+    """Why a hit has its rank.  ``factors`` are the weighted parts of the score and sum to it; ``legs`` give the rank
+    (from 1) and the raw score in each retriever that found it.  path, hop: the relations from a found memory to it.
+    boosts: other changes of its score, with the memories that caused them."""
 
     matched_by: str
     factors: Mapping[str, float]
@@ -56,10 +56,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceAnswer:
-    """What one space answers.  legs, cut: names of the ways of finding that were taken, and of those that were not for
-    want of time.
+    """The answer of one space.  legs: retrievers that ran.  cut: those that did not for lack of time.
 
-    reread: how it went with the cross-encoder, where it was asked.
+    reread: outcome of the cross-encoder; None if it was not called.
     """
 
     hits: Sequence[Hit] = ()
@@ -74,7 +73,7 @@ class SpaceAnswer:
 class Recall:
     """The memories that best answer a query, best first.
 
-    legs: the ways of finding that were taken.  legs_cut: those left out because the time was up.
+    legs: the retrievers that ran.  legs_cut: those skipped because the time was up.
     """
 
     query_id: uuid.UUID

@@ -1,4 +1,4 @@
-"""Retrieval: the retrievers search one space for one question, and what they find is opened and measured."""
+"""Retrieval: run the retrievers in one space for one question, then open the shortlist and compute its features."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +23,8 @@ from apps.recall.retrievers.temporal import TemporalRetriever
 from apps.recall.search import Ranking, Retriever, Search, conditions, moment_of
 from apps.recall.shortlist import OpenedCandidate, open_shortlist
 
-# In the order in which they run, and the last are the first to be cut; which of them do, says RECALL_LEGS.  Along
-# relations, ``graph``, recall goes from what they found.
+# In running order; the last are the first to be cut.  RECALL_LEGS selects which run.  ``graph`` is not listed: it
+# follows relations from what these found.
 RETRIEVERS: tuple[Retriever, ...] = (
     DenseRetriever(),
     LexicalRetriever(),
@@ -36,9 +36,9 @@ RETRIEVERS: tuple[Retriever, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """rankings: what each retriever found, by its name.  cut: names of those that did not run for want of time.
+    """rankings: retriever name to its results.  cut: names of those that did not run for lack of time.
 
-    opened: the shortlist of what they found, measured.  follows_relations: whether ``graph`` goes on from there.
+    opened: the shortlist with features.  follows_relations: whether ``graph`` runs next.
     """
 
     rankings: Mapping[str, Ranking]
@@ -51,12 +51,12 @@ class Retrieved:
         return [one.features for one in self.opened]
 
     def without(self, memory_ids: Collection[int]) -> Self:
-        """The same, without these on the shortlist; no other's place in a ranking changes."""
+        """A copy without these memories on the shortlist; rankings stay unchanged."""
         return replace(self, opened=[one for one in self.opened if one.features.id not in memory_ids])
 
 
 def retrieve(context: QueryContext, options: Options) -> Retrieved:
-    """What the wanted retrievers find in the space, opened.  Inside the snapshot."""
+    """Run the selected retrievers and open their shortlist.  Call inside the snapshot."""
     opened_space = context.opened
     rankings, cut, opened = _search(context, options) if opened_space is None else _scan(context, opened_space, options)
     is_graph_wanted = graph.NAME in options.retrievers and options.depth > 1
@@ -66,7 +66,7 @@ def retrieve(context: QueryContext, options: Options) -> Retrieved:
 
 
 def build_search(context: QueryContext, filters: Filters, *, now: datetime) -> Search:
-    """Inside the snapshot of which the cipher is, so that the key versions are those of the rows in it."""
+    """Build the search.  Call inside the cipher's snapshot, so that its key versions match the rows."""
     space, row = context.space, context.space.row
     where, values, is_filtered = conditions(filters, space.scope, space.cipher, now=now)
     terms = postings.AskedTerms.under(space.cipher.live(), list(dict.fromkeys(context.question.terms)))
@@ -90,13 +90,13 @@ def build_search(context: QueryContext, filters: Filters, *, now: datetime) -> S
 
 
 def in_order_of_retrievers(names: Iterable[str]) -> list[str]:
-    """Each once, in the order in which they take their turns."""
+    """The distinct names, in running order."""
     met = set(names)
     return [name for name in (*(one.name for one in RETRIEVERS), graph.NAME, reranking.NAME) if name in met]
 
 
 def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
-    """Of a space that is searched at rest: what each found, which were cut, and the shortlist."""
+    """Rankings, names of cut retrievers and shortlist of an indexed space."""
     search = build_search(context, options.filters, now=options.now)
     rankings, cut = _run([(one.name, partial(_rank, one, search)) for one in RETRIEVERS], options)
     opened = open_shortlist(
@@ -112,7 +112,7 @@ def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking]
 def _scan(
     context: QueryContext, opened_space: OpenedSpace, options: Options
 ) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
-    """The same of a sealed space, which was opened whole."""
+    """The same for a sealed space, which was decrypted whole."""
     scan = ScanRetrievers(
         scope=context.space.scope, space=context.space.ref, cipher=context.space.cipher, opened=opened_space,
         question=context.question, vector=context.vector, now=options.now,
@@ -131,8 +131,10 @@ def _scan(
 def _run(
     finders: Sequence[tuple[str, Callable[[int], Ranking]]], options: Options
 ) -> tuple[dict[str, Ranking], list[str]]:
-    """What the wanted ones find, and which were cut: once the time is up, all that come after one that found something.
-    An answer that is late is better than none."""
+    """Run the selected retrievers; return their rankings and the names of those cut.
+
+    Once the time is up and any retriever has found something, the rest are cut: a late answer is better than none.
+    """
     rankings: dict[str, Ranking] = {}
     cut: list[str] = []
     for name, find in finders:

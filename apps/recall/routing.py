@@ -1,7 +1,7 @@
-"""Which way a question is answered: what it intends, the route for that, and what is refused.  Pure rules on words.
+"""Choose the route that answers a question, by its intent, or refuse it.  Pure rules on words.
 
 canonical   current facts that hold a canonical key, such as where a person lives
-structured  memories of a kind or of a time: events, decisions, tasks; in the order in which they happened
+structured  memories of a type or a time: events, decisions, tasks; in chronological order
 hybrid      everything that recall finds
 refused     a request to hand over a secret; nothing is looked up
 """
@@ -52,7 +52,7 @@ _FACTUAL = patterns.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a question will be answered.  kinds: types that it names.  reasoning: what led here, in words of our own."""
+    """How a question will be answered.  kinds: memory types that it names.  reasoning: fixed texts, for the caller."""
 
     intent: str
     route: str
@@ -66,7 +66,7 @@ class Plan:
 
 
 def plan(query: str, *, wanted: str | None = None) -> Plan:
-    """wanted: an intent or a route that the caller insists on.  A refusal stands before it."""
+    """Plan the answer.  wanted: an intent or a route that the caller requires; a refusal takes precedence over it."""
     text = " ".join(query.casefold().split())
     kinds = [kind for kind, words in _KINDS.items() if patterns.search(rf"\b(?:{words})\b", text)]
     intent, why = _intent(text)
@@ -82,10 +82,10 @@ def plan(query: str, *, wanted: str | None = None) -> Plan:
 
 
 def asks_for_a_secret(text: str) -> bool:
-    """Whether a question, in lower case, asks for a secret, and not about one.
+    """Whether a question, in lower case, asks for a secret itself, not for information about one.
 
-    A rule on words, which catches plain requests: it is no judge of intentions, and other wording passes it.  What
-    keeps secrets out of answers is that they are refused when memories are written.
+    This rule on words catches plain requests only; other wording passes.  Secrets stay out of answers because they are
+    refused when memories are written.
     """
     found = _SECRET.search(text)
     return found is not None and _ASKS_FOR.search(text) is not None and _ABOUT_IT.search(text) is None

@@ -1,4 +1,4 @@
-"""What a search is, and what a retriever makes of it: the whole filter inside, ranked ids out, no plaintext."""
+"""The search that a retriever runs, with the filter as SQL.  Retrievers return ranked ids and no plaintext."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,15 +21,14 @@ Ranking = list[tuple[int, float]]  # (memory id, score), best first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One space searched for one question; what reaches the database of it is keyed tokens and a vector, blinded.
+    """One search of one space.  Only keyed tokens and a blinded vector of the question reach the database.
 
-    question: as it was read; in this process alone.  asked: its terms, each once, in their order.  vector: as the
-    embedder made it, None while it is down.
-    Tokens are of each key version that rows may be under.
-    frequencies: how many memories of the space hold each of them.  documents, average_length: of the space's index.
-    where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
-    moment: the time asked about, where it is not the present.
-    opened: embeddings that a retriever has opened, by memory id, so that none is opened twice.
+    question: parsed; it stays in this process.  asked: its distinct terms, in order, as tokens under each key version
+    that rows may have.  vector: from the embedder; None while it is down.
+    frequencies: number of memories of the space that contain each term.  documents, average_length: of the index.
+    where, values: the filter, as SQL conditions on ``memory``.  is_filtered: whether the caller asked for a filter.
+    moment: the time asked about, if not the present.
+    opened: cache of decrypted embeddings, by memory id.
     """
 
     scope: Scope
@@ -54,11 +53,11 @@ class Retriever(Protocol):
     name: str
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """The memories of the space that this retriever finds, best first.  No two with one id."""
+        """The memories of the space that this retriever finds, best first, with unique ids."""
         ...
 
 
-# What is dated by when it was said has no date of its own, and what is dated "unknown" has no known date.
+# A memory dated only by when it was said (valid_from) has no date of its own; precision "unknown" means no known date.
 _HAPPENED: Final = (
     "memory.event_at is not null and memory.event_precision <> 'unknown' "
     "and memory.event_at is distinct from memory.valid_from "
@@ -67,9 +66,9 @@ _HAPPENED: Final = (
 
 
 def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: datetime) -> tuple[str, list[Any], bool]:
-    """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it.
+    """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any filter.
 
-    Of a sealed space the database knows neither tags nor sessions: the code that opens it checks those.
+    A sealed space stores no tag or session tokens: the code that decrypts it filters by those.
     """
     asked: list[tuple[str, Any]] = []
     if filters.types:
@@ -104,5 +103,5 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
 
 
 def moment_of(filters: Filters, *, now: datetime) -> AsOf | None:
-    """The time asked about; None where nothing but the present is."""
+    """The time asked about; None for the present."""
     return AsOf.asked(filters.as_of, filters.known_at, now=now)

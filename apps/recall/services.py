@@ -1,4 +1,4 @@
-"""Recall: the memories that best answer a query, with the reason for each."""
+"""Recall: the memories that best answer a query, each with an explanation."""
 
 import time
 import uuid
@@ -50,11 +50,11 @@ def recall(
 ) -> Recall:
     """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
 
-    depth: 1 for what is found by itself, 2 and 3 for what lies at most that many relations away from it as well.
-    profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs what relations carry.
-    session_id: memories of this session are preferred a little, and none are left out.
-    legs: the ways of finding, by name, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
-    cut, which the answer says.  Raises UnknownProfile, UnknownLeg.
+    depth: 1 for direct finds only; 2 and 3 add memories at most that many relations away from them.
+    profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs scores carried along relations.
+    session_id: memories of this session rank a little higher; none are excluded.
+    legs: names of the retrievers to run, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
+    listed in ``legs_cut``.  Raises UnknownProfile, UnknownLeg.
     """
     started = time.perf_counter()
     if legs is not None and not set(legs) <= {graph.NAME, *(one.name for one in RETRIEVERS)}:
@@ -96,7 +96,7 @@ def recall(
 
 
 def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
-    """What each retriever finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
+    """Each retriever's own ranking, for benchmarks: one space, no filter.  The lexical scores are exact."""
     with tenant_transaction(scope, snapshot=True):
         space = enter_space(scope, scope.space)
         speakers = find_speakers(space, query, Filters(), now=now)

@@ -1,4 +1,4 @@
-"""The shortlist: what the retrievers found and the turns beside it, opened once and measured exactly."""
+"""The shortlist: retrieved memories and their neighbouring turns, opened once, with exact features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from apps.recall.search import Search
 from text.terms import terms
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
-# Members are what was found.  Each brings the turn after it, in its session; of every one the turn before is read.
-# That its session is the same is said by bounds and an order, which one index answers and no plan can get round.
+# member: retrieved ids.  following: the next turn of each one's session.  before: the previous turn of each.
+# Bounds and an order, instead of session_token equality, make the planner use one index.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
@@ -63,7 +63,7 @@ left join lateral (
 
 @dataclass(slots=True, kw_only=True)
 class OpenedCandidate:
-    """One candidate, measured.  text: to collapse what says the same."""
+    """One candidate with its features.  text: for reranking and to collapse duplicates."""
 
     features: Features
     text: Plaintext
@@ -78,11 +78,11 @@ def open_shortlist(
     session_token: int | None,
     metadata: Mapping[str, object],
 ) -> list[OpenedCandidate]:
-    """Open each candidate once, and measure it exactly.  One that fails its seal is left out and reported."""
+    """Open each candidate once and compute its exact features.  Undecryptable ones are skipped and reported."""
     cipher, statistics = search.cipher, _statistics(search, question)
     rows = _fetch(search, ids)
     vectors = _vectors(search, {row[0] for row in rows} | {row[2] for row in rows if row[2] is not None})
-    spoken: dict[int, Spoken] = {}  # by id: one that is found is often before another
+    spoken: dict[int, Spoken] = {}  # by id: a candidate is often the turn before another
     candidates: list[OpenedCandidate] = []
     for row in rows:
         (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
@@ -126,7 +126,7 @@ def open_shortlist(
 def has_metadata(
     wanted: Mapping[str, object], cipher: SpaceCipher, memory_id: int, blob: bytes | None, revision: int
 ) -> bool:
-    """Whether a memory's metadata hold each of these values.  Raises DecryptError."""
+    """Whether a memory's metadata contain each of these values.  Raises DecryptError."""
     if not blob:
         return False
     said = orjson.loads(cipher.open_bytes(METADATA, memory_id, bytes(blob), revision=revision))
@@ -139,7 +139,7 @@ def _spoken(text: Plaintext, vector: NDArray[np.float32] | None) -> Spoken:
 
 
 def _before(search: Search, memory_id: int, blob: bytes, vector: NDArray[np.float32] | None) -> Spoken:
-    """The turn before.  One that fails its seal says nothing, and takes nothing from the turn after it."""
+    """The previous turn.  If it fails to decrypt, it is empty and does not affect the turn after it."""
     try:
         text = search.cipher.open(TEXT, memory_id, blob)
     except DecryptError as error:
@@ -149,7 +149,7 @@ def _before(search: Search, memory_id: int, blob: bytes, vector: NDArray[np.floa
 
 
 def _vectors(search: Search, ids: set[int]) -> dict[int, NDArray[np.float32]]:
-    """By memory id, of those that have one that opens: without it the words still count."""
+    """Memory id to vector, for memories whose embedding decrypts; the others are scored by words alone."""
     missing = sorted(ids - search.opened.keys())
     found = open_embeddings(
         search.scope, search.space, missing, search.cipher, embedder=search.embedder, now=search.now

@@ -1,7 +1,6 @@
-"""An answer made of quotes: the sentences of memories that say most about a question.  Pure, and without a model.
+"""Extractive answers: the sentences of memories that are most relevant to a question.  Pure, and without a model.
 
-Nothing is said that no memory says: the answer is its citations, one after the other, and each quote is an exact part
-of the memory it cites.
+The answer is its citations, one after the other, and each quote is an exact part of the memory it cites.
 """
 
 import math
@@ -15,7 +14,7 @@ from text.terms import normalised, terms
 
 MODEL: Final = "extractive"
 MOST_QUOTES: Final = 5
-RANK_WEIGHT: Final = 0.5  # of the memory's own place, beside the words that its sentence shares with the question
+RANK_WEIGHT: Final = 0.5  # of the memory's rank, added to the score of words shared with the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,10 @@ class Synthesis:
 
 
 def synthesize(texts: Mapping[int, str], question: str | None, *, most: int = MOST_QUOTES) -> Synthesis:
-    """Quote from the texts, by memory id and best first.
+    """Quote from the texts.  texts: memory id to text, best first.
 
-    With a question, of each text the sentence that shares most with it; texts that share nothing come after those that
-    do.  Without one, the sentences with most in common with the other texts.  What says the same is quoted once.
+    With a question, quote the sentence of each text that shares most with it; texts that share nothing come last.
+    Without one, quote the sentences with most in common with the other texts.  Duplicates are quoted once.
     """
     pieces = [
         Citation(memory_id, quote) for memory_id, text in texts.items() for quote in dict.fromkeys(sentences(text))
@@ -57,7 +56,7 @@ def synthesize(texts: Mapping[int, str], question: str | None, *, most: int = MO
 
 
 def _rarity(pieces: Sequence[Citation]) -> dict[str, float]:
-    """Of each word: the rarer among the sentences, the more weight it has."""
+    """Word to weight: the rarer among the sentences, the higher."""
     counts = Counter(word for piece in pieces for word in set(terms(piece.quote)))
     return {word: math.log1p(len(pieces) / count) for word, count in counts.items()}
 
@@ -79,5 +78,5 @@ def _joined(pieces: Sequence[Citation], most: int) -> Synthesis:
 
 
 def _ended(quote: str) -> str:
-    """With a full stop, so that it does not run on into the next."""
+    """The quote with a full stop, so that it does not run into the next one."""
     return quote if quote.endswith((".", "!", "?", "…", "。", "！", "？")) else f"{quote}."

@@ -1,4 +1,4 @@
-"""Deletes old traces."""
+"""Task that deletes old traces and latency counts."""
 
 import logging
 from functools import partial
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="recall.sweep_traces", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def sweep_traces(**_: object) -> None:
-    """In every tenant; and of how long recalls took, what is long over."""
+    """Delete old traces of every tenant, and old latency counts."""
     now = timezone.now()
     sweep_each_tenant(partial(sweep, now=now), logger)
     latency_histogram.forget(now=now)

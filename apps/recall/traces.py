@@ -1,7 +1,7 @@
-"""Traces of recalls: kept sealed for RECALL_TRACE_DAYS, listed, opened, and replayed.
+"""Traces of recalls: store them encrypted for RECALL_TRACE_DAYS, list and replay them.
 
-Off until RECALL_TRACE_SHARE says how many of the recalls are to be kept.  A trace goes with its space, like everything
-that has a ``space_id``.
+Off unless RECALL_TRACE_SHARE sets the share of recalls to trace.  A trace is deleted with its space, like every row
+with a ``space_id``.
 """
 
 import uuid
@@ -37,7 +37,7 @@ class TraceNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTrace:
-    """One trace, to be listed."""
+    """A trace as listed, without its content."""
 
     id: int
     query_id: uuid.UUID
@@ -48,8 +48,8 @@ class StoredTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayResult:
-    """then, again: ids as they were answered, and as they would be from what was found then.  became: of those that
-    were answered, what is no longer as it was: ``changed``, ``superseded`` or ``gone``."""
+    """again: ids that the replay answers.  became: id to ``changed``, ``superseded`` or ``gone``, for answered memories
+    that differ from then."""
 
     kept: StoredTrace
     trace: Trace
@@ -62,13 +62,13 @@ class ReplayResult:
 
 
 def is_wanted(query_id: uuid.UUID) -> bool:
-    """Whether a trace of this recall is to be kept: of so many recalls a share, picked by chance."""
+    """Whether to trace this recall: a random sample, of share RECALL_TRACE_SHARE."""
     share: float = settings.RECALL_TRACE_SHARE
     return share > 0 and query_id.int % 1_000_000 < share * 1_000_000
 
 
 def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> None:
-    """Seal and store it.  Of a space that is gone meanwhile nothing is kept."""
+    """Encrypt and store the trace, unless its space was erased meanwhile."""
     here = scope.in_spaces(space)
     try:
         with tenant_transaction(scope):
@@ -90,7 +90,7 @@ def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> No
 
 
 def list_traces(scope: Scope, *, since: datetime | None = None, limit: int | None = None) -> list[StoredTrace]:
-    """Of the whole tenant, the newest first."""
+    """Traces of the whole tenant, newest first."""
     with tenant_transaction(scope):
         rows = RecallTrace.objects.within(scope).defer("trace_ct").order_by("-created_at", "-id")
         if since is not None:
@@ -99,7 +99,7 @@ def list_traces(scope: Scope, *, since: datetime | None = None, limit: int | Non
 
 
 def replay(scope: Scope, query_id: uuid.UUID, *, now: datetime) -> list[ReplayResult]:
-    """One recall, in each space that it read.  Raises TraceNotFound."""
+    """Replay one recall, in each space that it read.  Raises TraceNotFound."""
     with tenant_transaction(scope):
         ids = list(
             RecallTrace.objects.within(scope).filter(query_id=query_id).order_by("id").values_list("id", flat=True)
@@ -111,7 +111,7 @@ def replay(scope: Scope, query_id: uuid.UUID, *, now: datetime) -> list[ReplayRe
 
 
 def replay_since(scope: Scope, since: datetime, *, now: datetime) -> Iterator[ReplayResult]:
-    """Every one, the oldest first, a few at a time."""
+    """Replay every trace since then, oldest first, AT_ONCE per transaction."""
     with tenant_transaction(scope):
         rows = RecallTrace.objects.within(scope).filter(created_at__gte=since).order_by("created_at", "id")
         ids = list(rows.values_list("id", flat=True))
@@ -122,7 +122,7 @@ def replay_since(scope: Scope, since: datetime, *, now: datetime) -> Iterator[Re
 
 
 def sweep(scope: Scope, *, now: datetime) -> int:
-    """Delete what is older than RECALL_TRACE_DAYS; how many."""
+    """Delete traces older than RECALL_TRACE_DAYS; return the number."""
     with tenant_transaction(scope):
         past = RecallTrace.objects.within(scope).filter(created_at__lt=now - timedelta(days=settings.RECALL_TRACE_DAYS))
         return past.delete()[0]
@@ -163,7 +163,7 @@ def _became(scope: Scope, space_id: int, trace: Trace, *, now: datetime) -> dict
 
 
 def _ciphers(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
-    """By the space's id, of those that still open."""
+    """Space id to cipher, for spaces that are not shredded."""
     found = {}
     for space in Space.objects.within(scope).filter(pk__in=space_ids):
         try:

@@ -1,1 +1,1 @@
-"""What people say to an assistant, judged by models of our own."""
+"""Classifiers of what people say to an assistant, with our own models."""

@@ -1,4 +1,4 @@
-"""The promise every classifier keeps; ``tests/contracts/test_classifiers.py`` holds each of them to it."""
+"""Interface of classifiers; ``tests/contracts/test_classifiers.py`` tests every implementation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ TYPES: Final = (
     "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
 )  # fmt: skip
 OUTCOMES: Final = ("keep", "low_signal", "transient")
-# How a later statement stands to an earlier one: a new value for the same thing; it is over; the same again; more of
-# the same matter, and both hold; nothing to do with it.
+# Relation of a later statement to an earlier one: gives a new value for the same thing; says that it ended; says the
+# same; adds to it, and both hold; is about something else.
 RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")
-CHANGES: Final = frozenset({"replaces", "ends"})  # something of the earlier statement is over
+CHANGES: Final = frozenset({"replaces", "ends"})  # part of the earlier statement no longer holds
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceScores:
-    """Of one sentence, each 0..1.  keep, low_signal, transient: sum to 1.
+    """Probabilities for one sentence, each 0..1.  keep, low_signal, transient: sum to 1.
 
-    forbidden: that it gives a secret away or plants an order.  types: by name; several may be likely.
+    forbidden: it reveals a secret or plants an order.  types: by name; several may be likely.
     """
 
     keep: float
@@ -32,9 +32,9 @@ class SentenceScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnScores:
-    """sentences: in order.  forbidden: of the turn as a whole, of which no sentence alone may give it away.
+    """sentences: in order.  forbidden: of the whole turn, which may be forbidden although no single sentence is.
 
-    parts: the scores of types for each part asked about.
+    parts: the type scores of each requested part.
     """
 
     sentences: Sequence[SentenceScores]
@@ -43,7 +43,7 @@ class TurnScores:
 
 
 class WordScore(NamedTuple):
-    """A word [start, end) of a statement, and how surely it holds no longer, 0..1."""
+    """A word [start, end) of a statement, and the probability that it no longer holds, 0..1."""
 
     start: int
     end: int
@@ -52,9 +52,9 @@ class WordScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeScores:
-    """Of an earlier statement, in the light of a later one.  relations: by name, each 0..1, sum to 1.
+    """Scores of an earlier statement, given a later one.  relations: by name, each 0..1, sum to 1.
 
-    words: of the earlier statement, in order, as far as it was read.
+    words: of the earlier statement, in order, up to the model's input limit.
     """
 
     relations: Mapping[str, float]
@@ -62,13 +62,13 @@ class ChangeScores:
 
     @property
     def over(self) -> float:
-        """That something of it is over, 0..1."""
+        """Probability that part of it no longer holds, 0..1."""
         return sum(self.relations[name] for name in CHANGES)
 
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Reads what people say to an assistant.  Safe to share between threads.
+    """Scores what people say to an assistant.  Thread-safe.
 
     id: name of the model and its generation.
     """
@@ -84,5 +84,5 @@ class Classifier(Protocol):
         ...
 
     def compare(self, later: str, earlier: Sequence[str]) -> Sequence[ChangeScores]:
-        """What a statement makes of each of some that were made before, all by one person.  Raises AdapterError."""
+        """Compare a statement with each of the earlier ones of the same person.  Raises AdapterError."""
         ...

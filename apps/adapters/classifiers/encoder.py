@@ -1,6 +1,6 @@
-"""The encoder of all-MiniLM-L6-v2 with low-rank changes of our own, run token by token.
+"""The encoder of all-MiniLM-L6-v2 with our own low-rank updates; returns a vector per token.
 
-Hu et al. 2021 (LoRA): to each of its matrices W comes B A, of a small rank; merged once, it costs nothing more.
+Hu et al. 2021 (LoRA): a low-rank product B A is added to each matrix W.  It is merged once, so it costs nothing more.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from apps.adapters.errors import AdapterError
 logger = logging.getLogger(__name__)
 
 FOLDER: Final = Path(__file__).parent / "weights"
-# A new graph must nearly say of these tokens what numpy says: a sentence whose ids are as good as any.
+# Ids of an arbitrary sentence: a new graph must give its tokens nearly the same vectors as numpy.
 _PROBE: Final = [101, 1045, 2333, 2000, 11929, 1998, 2026, 2905, 2003, 27395, 2000, 18551, 1012, 102]
 _LOWEST_COSINE: Final = 0.95
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Our own part of a model.  digest: of its file.  tensors: by name, float32."""
+    """Our own weights of a model.  digest: of the file.  tensors: by name, float32."""
 
     name: str
     digest: str
@@ -37,13 +37,13 @@ class Tuned:
 
 
 class Encode(Protocol):
-    """Runs the encoder.  ids: of one window, with its marks.  Shape of the answer: (tokens, 384)."""
+    """Runs the encoder.  ids: of one window, with [CLS] and [SEP].  Returns shape (tokens, 384)."""
 
     def __call__(self, ids: list[int]) -> Array: ...
 
 
 def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
-    """Raises AdapterError for a file that is missing or not the one that was trained."""
+    """Read our own weights.  Raises AdapterError for a file that is missing or does not match its checksum."""
     path = folder / f"{name}.safetensors"
     try:
         digests: dict[str, str] = json.loads((folder / "checksums.json").read_bytes())
@@ -58,7 +58,7 @@ def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
 
 
 def merged(base: ModelWeights, tuned: Tuned) -> ModelWeights:
-    """The encoder's weights with ours added to them."""
+    """The encoder's weights with our updates added."""
     return replace(base, layers=tuple(_layer(layer, number, tuned) for number, layer in enumerate(base.layers)))
 
 
@@ -78,9 +78,9 @@ def _layer(layer: Layer, number: int, tuned: Tuned) -> Layer:
 
 
 def load_encoder(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:
-    """onnxruntime with 8-bit weights, or numpy where that fails for whatever reason.
+    """Load the encoder in onnxruntime with 8-bit weights, or in numpy if that fails for any reason.
 
-    model_folder: of the package's model, whose weights are read where there is no graph of them yet.
+    model_folder: of the package's model; its weights are read only if no graph is cached.
     """
     try:
         return _load_onnx(tuned, model_folder, cache_folder)
@@ -95,7 +95,7 @@ def numpy_encoder(tuned: Tuned, base: ModelWeights) -> Encode:
 
 
 def _load_onnx(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:
-    # Imported here, so that a platform without onnxruntime still gets as far as numpy.
+    # Imported here, so that numpy still works on a platform without onnxruntime.
     from apps.adapters.embedders.minilm.runtime import OnnxTokens
 
     name = graph_file.file_name(f"{tuned.name}-{tuned.digest[:16]}")

@@ -1,4 +1,4 @@
-"""What is put on top of an encoder: linear layers by name, and the functions between them, in numpy."""
+"""Classification heads on top of an encoder, in numpy: linear layers by name, and activation functions."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from apps.adapters.embedders.minilm.weights import Array
 
 
 def logits(tensors: Mapping[str, Array], head: str, rows: Array) -> Array:
-    """rows: (..., in).  Shape of the answer: (..., out)."""
+    """rows: (..., in).  Returns shape (..., out)."""
     made: Array = rows @ tensors[f"{head}.weight"].T + tensors[f"{head}.bias"]
     return made
 
@@ -19,7 +19,7 @@ def sigmoid(raw: Array) -> Array:
 
 
 def softmax(raw: Array) -> Array:
-    """Of one vector."""
+    """Softmax of one vector."""
     raised = np.exp(raw - raw.max())
     made: Array = raised / raised.sum()
     return made

@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class LocalClassifier:
-    """MiniLM with our own changes, in onnxruntime with 8-bit weights if that works here, else in numpy.
+    """MiniLM with our own updates, in onnxruntime with 8-bit weights if that works here, else in numpy.
 
-    Two models, one for turns and one for pairs of statements.  Each loads on its first text, once per process; safe to
-    share between threads.
+    Two models, one for turns and one for pairs of statements.  Each loads on its first text, once per process.
+    Thread-safe.
 
     cache_dir: folder that keeps the built graphs; without one, each process rebuilds them, in about a second.
     """
@@ -38,7 +38,7 @@ class LocalClassifier:
         return [self._pairs.get().read(later, one) for one in earlier]
 
     def warm(self) -> None:
-        """Build the graphs if need be, load them and run one text, so that no user waits for it."""
+        """Build the graphs if needed, load them and run one text, so that no request waits for it."""
         self.read("warm", [(0, 4)])
         self.compare("warm", ["cold"])
 

@@ -1,4 +1,4 @@
-"""Two statements of one person, read together, and what the later one makes of the earlier one.
+"""Pair model: encode two statements of one person together, and score what the later one changes in the earlier one.
 
 The heads are those of ``training/comparer.py``, in numpy.
 """
@@ -24,9 +24,9 @@ _UNRELATED: Final = {name: float(name == "unrelated") for name in RELATIONS}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """ids: [CLS] later [SEP] earlier [SEP].  later, earlier: ranges of these.
+    """ids: [CLS] later [SEP] earlier [SEP].  later, earlier: index ranges in ``ids``.
 
-    words: for each word of the earlier statement, its range of ids.  spans: where it is in the text.
+    words: for each word of the earlier statement, its range in ``ids``.  spans: its span in the text.
     """
 
     ids: list[int]
@@ -37,7 +37,7 @@ class Pair:
 
 
 def pair(later: str, earlier: str, tokenizer: WordPiece) -> Pair:
-    """What is longer than its room is cut."""
+    """Tokenize a pair; each statement is truncated to LATER_ROOM or EARLIER_ROOM tokens."""
     ids = [CLS, *tokenizer.encode(later, max_tokens=LATER_ROOM + 2)[1:-1], SEP]
     end_of_later = len(ids) - 1
     words: list[Span] = []
@@ -54,7 +54,7 @@ def pair(later: str, earlier: str, tokenizer: WordPiece) -> Pair:
 
 
 class PairReader:
-    """Safe to share between threads where ``encode`` is."""
+    """Scores pairs of statements.  Thread-safe if ``encode`` is."""
 
     def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
         self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors

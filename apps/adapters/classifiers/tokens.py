@@ -1,4 +1,4 @@
-"""A text as the encoder reads it: tokens that know where they stand, in windows no longer than the model's."""
+"""Tokenize a text for the encoder: tokens with their spans in the text, in windows that fit the model."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -14,15 +14,15 @@ Span = tuple[int, int]
 ROOM: Final = MAX_TOKENS - 2  # beside [CLS] and [SEP]
 CLS: Final = 101
 SEP: Final = 102
-# A word of more characters is read in pieces, so that none is unknown for its length.
+# Longer words are split, so that none becomes [UNK] because of its length.
 WORD: Final = re.compile(r"\S{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """ids: of all tokens in order, without marks.  spans: of the word that each belongs to, in the text.
+    """ids: of all tokens in order, without [CLS] and [SEP].  spans: of each token's word, in the text.
 
-    starts: where in ``ids`` a window begins.
+    starts: indexes in ``ids`` at which windows begin.
     """
 
     ids: list[int]
@@ -30,19 +30,19 @@ class Tokens:
     starts: list[int]
 
     def windows(self) -> Iterator[list[int]]:
-        """The ids of each window, between its marks."""
+        """The ids of each window, between [CLS] and [SEP]."""
         for start, end in zip(self.starts, [*self.starts[1:], len(self.ids)], strict=True):
             yield [CLS, *self.ids[start:end], SEP]
 
     def range_of(self, span: Span) -> Span | None:
-        """The tokens of the words that the span touches, as a range; None where there are none."""
+        """The range of tokens whose words overlap the span; None if there are none."""
         first = bisect_right(self.spans, span[0], key=lambda word: word[1])
         last = bisect_left(self.spans, span[1], key=lambda word: word[0])
         return (first, last) if first < last else None
 
 
 def tokenize(text: str, sentences: Sequence[Span], tokenizer: WordPiece) -> Tokens:
-    """sentences: spans of the text, in order; a window ends at the end of one where it can."""
+    """Tokenize the sentences.  sentences: spans of the text, in order; windows end at a sentence's end if possible."""
     tokens = Tokens([], [], [0])
     for start, end in sentences:
         ids: list[int] = []

@@ -1,4 +1,4 @@
-"""The reader of turns: one pass of the encoder over a turn, and five heads over what it makes of the tokens.
+"""Turn model: one pass of the encoder over a turn, and five heads on the token vectors.
 
 The heads are those of ``training/reader.py``, in numpy.
 """
@@ -21,7 +21,7 @@ _NOTHING: Final = SentenceScores(
 
 
 class TurnReader:
-    """Safe to share between threads where ``encode`` is."""
+    """Scores turns.  Thread-safe if ``encode`` is."""
 
     def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
         self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors

@@ -1,1 +1,1 @@
-"""Text out of files, by well-kept libraries, in a process of its own.  ``reading.read_document`` is the way in."""
+"""Text extraction from files in a separate process.  Entry point: ``reading.read_document``."""

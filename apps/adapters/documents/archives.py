@@ -1,4 +1,4 @@
-"""Archives that unpack to far more than they are, or that ask an XML parser to expand what it reads."""
+"""Reject hostile Office archives: zip bombs, and XML with document types or entities."""
 
 import codecs
 import zipfile
@@ -8,13 +8,13 @@ from apps.adapters.documents.limits import MAX_MEMBERS, MAX_RATIO, MAX_UNPACKED,
 from apps.adapters.documents.refusals import DocumentEncrypted, DocumentHostile
 
 CHUNK: Final = 256 * 1024
-# Office files have no document types: one that is there is meant to expand entities, or to fetch a file.
+# Office files contain no document types: if one does, it is an attempt to expand entities or to fetch a file.
 DECLARATIONS: Final = tuple(
     mark.encode(encoding) for mark in ("<!DOCTYPE", "<!ENTITY") for encoding in ("utf-8", "utf-16-le", "utf-16-be")
 )
 OVERLAP: Final = max(map(len, DECLARATIONS))
-# Office files are XML in UTF-8 or UTF-16 (ECMA-376, part 2).  In another encoding, which a parser may know as well, a
-# document type would look otherwise.
+# Office files are XML in UTF-8 or UTF-16 (ECMA-376, part 2).  Another encoding, which the parser may know, would hide a
+# document type from this check.
 OTHER_BEGINNINGS: Final = (
     *("<".encode(encoding) for encoding in ("utf-32-le", "utf-32-be")),
     *(codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
@@ -23,15 +23,15 @@ OTHER_BEGINNINGS: Final = (
 ENCODINGS: Final = {b"utf-8", b"utf-16", b"us-ascii"}
 BLANK: Final = b"\x00\x09\x0a\x0d\x20" + codecs.BOM_UTF8 + codecs.BOM_UTF16_LE  # bytes before the first mark
 DECLARED: Final = 1024  # bytes in which an XML declaration ends
-# Pictures and pages inside a document have document types of their own.  No reader here looks at them.
+# Embedded images and web pages may have document types.  No reader here parses them.
 NOT_PARTS: Final = (".svg", ".htm", ".html", ".xhtml")
 
 
 def checked_names(archive: zipfile.ZipFile) -> set[str]:
-    """The names of the members.  Raises DocumentHostile or DocumentEncrypted.
+    """Return the names of the members.  Raises DocumentHostile or DocumentEncrypted.
 
-    The sizes that the archive announces bound what its members unpack to: the library reads no further.  A member that
-    is an archive itself is never opened, so nesting gains nothing.
+    The declared sizes limit what members unpack to, because the library reads no further.  A member that is itself an
+    archive is never opened, so nesting has no effect.
     """
     members = archive.infolist()
     if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
@@ -48,7 +48,7 @@ def checked_names(archive: zipfile.ZipFile) -> set[str]:
 
 
 def _check_xml(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Whatever begins as XML does: what a member is called does not decide what it is read as."""
+    """Check any member whose content starts like XML, whatever its name: names do not decide how it is parsed."""
     with archive.open(member) as stream:
         chunk = stream.read(CHUNK)
         begun = chunk.lstrip(BLANK)
@@ -66,7 +66,7 @@ def _check_xml(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
 
 
 def _names_other_encoding(begun: bytes) -> bool:
-    """Does the XML declaration, if there is one, name an encoding that Office files have not?"""
+    """Whether the XML declaration, if there is one, names an encoding that Office files do not use."""
     text = begun.replace(b"\0", b"")  # which UTF-16 has in every character of a declaration
     if not text.startswith(b"<?xml"):
         return False

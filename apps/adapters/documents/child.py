@@ -2,8 +2,8 @@
 
     python -P -m apps.adapters.documents.child .SUFFIX < file
 
-It holds no key, no address and no secret: its environment is empty, and it gets no more than the file.  The kernel
-ends it when it takes more time or memory than a file may cost, writes a file, or starts a process.
+It has no keys, addresses or secrets: its environment is empty, and its only input is the file.  The kernel limits its
+CPU time and memory, and it cannot write to files.
 """
 
 import json
@@ -22,7 +22,7 @@ from apps.adapters.documents.refusals import DocumentBroken, DocumentTooLarge, D
 from apps.core.errors import DomainError
 
 READERS: Final = "apps.adapters.documents.readers"
-DEEPEST: Final = 2_000  # calls in calls: what nests deeper is refused as broken, and does not overflow the stack
+DEEPEST: Final = 2_000  # recursion limit: a deeper document is refused as broken and does not overflow the stack
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def read_here(name: str, content: bytes) -> dict[str, Any]:
-    """The answer, in this process."""
+    """Read the file in this process; return the answer or a refusal."""
     try:
         kind = kind_of(name, content)
         return {"kind": kind.value, "pieces": list(_limited(_pieces(kind, content)))}
@@ -44,12 +44,12 @@ def read_here(name: str, content: bytes) -> dict[str, Any]:
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001  (the libraries raise whatever a broken file makes of them)
-        # Also of memory that they were not given: lxml calls it a syntax error.
+        # This includes failed allocations: lxml reports them as syntax errors.
         return _refusal(DocumentTooSlow() if _most_memory() > 0.9 * MEMORY_BYTES else DocumentBroken())
 
 
 def _most_memory() -> int:
-    """Bytes of address space that this process has had at most."""
+    """Peak address space of this process, in bytes."""
     status = Path("/proc/self/status").read_text()
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmPeak:"))
 
@@ -66,7 +66,7 @@ def _pieces(kind: DocumentKind, content: bytes) -> Iterator[str]:
 def _limited(pieces: Iterator[str]) -> Iterator[str]:
     met = 0
     for piece in pieces:
-        # Half of a surrogate pair is no character, and could not be stored.
+        # A lone surrogate is no character and could not be stored.
         text = piece.encode("utf-8", "replace").decode()
         met += len(text)
         if met > MAX_CHARACTERS:
@@ -76,14 +76,14 @@ def _limited(pieces: Iterator[str]) -> Iterator[str]:
 
 
 def confine() -> None:
-    """From here on, no more than a file may cost."""
+    """Set the resource limits of this process, and disable sockets."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(NICENESS)
     sys.setrecursionlimit(DEEPEST)
-    socket.socket = _NoSocket  # type: ignore[assignment,misc]  # no library here asks for one, and none shall
+    socket.socket = _NoSocket  # type: ignore[assignment,misc]  # no library here needs one, and none may open one
 
 
 class _NoSocket:

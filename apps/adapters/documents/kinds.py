@@ -1,4 +1,4 @@
-"""Which kind of file is it?  Its content decides; its name only between kinds of plain text."""
+"""Detect the kind of a file by its content; the name only distinguishes kinds of plain text."""
 
 import codecs
 import io
@@ -21,7 +21,7 @@ class DocumentKind(StrEnum):
     TEXT = "text"
 
 
-# The part that makes an Office file one, with or without macros, which are never run here.
+# The main part of each kind of Office file.  Files with macros are read too; macros are never run.
 OFFICE_PARTS: Final = {
     "word/document.xml": DocumentKind.DOCX,
     "ppt/presentation.xml": DocumentKind.PPTX,
@@ -33,14 +33,14 @@ BINARY_NAMES: Final = {
     ".pptx": "PPTX", ".pptm": "PPTX",
     ".xlsx": "XLSX", ".xlsm": "XLSX",
 }  # fmt: skip
-OLE: Final = bytes.fromhex("d0cf11e0a1b11ae1")  # files of Office before 2007, and encrypted ones of today
+OLE: Final = bytes.fromhex("d0cf11e0a1b11ae1")  # Office files from before 2007, and encrypted newer ones
 ENCRYPTED_PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 HTML_BEGINNINGS: Final = (b"<!doctype html", b"<html")
 BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def kind_of(name: str, content: bytes) -> DocumentKind:
-    """Raises a refusal for what is not read, is broken, or is an archive built to exhaust."""
+    """Return the kind.  Raises a refusal for a file that is unsupported, broken or a hostile archive."""
     if b"%PDF-" in content[:1024]:
         return DocumentKind.PDF
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -72,7 +72,7 @@ def _office_kind(content: bytes) -> DocumentKind:
 
 
 def _is_text(content: bytes) -> bool:
-    """Without control characters that no text has; UTF-16 only with its mark."""
+    """Whether it has no control characters that text lacks; UTF-16 needs a byte order mark."""
     if content.startswith(BYTE_ORDER_MARKS):
         return True
     sample = content[:65_536]

@@ -1,4 +1,4 @@
-"""How many documents are read at once, by all processes of this host."""
+"""Limit the number of documents that all processes of this host read at once."""
 
 import fcntl
 import os
@@ -28,10 +28,10 @@ class DocumentsBusy(Busy):
 
 @contextmanager
 def place() -> Iterator[int]:
-    """A descriptor that stands for one of DOCUMENT_READERS places.  Give it to the process that reads: the place is
-    free again when that process and this context have ended, however they end.
+    """Yield a file descriptor that holds one of DOCUMENT_READERS places.  Pass it to the reading process: the place is
+    free again when both that process and this context have ended, however they end.
 
-    Waits for WAIT_SECONDS, and with no more than THREADS threads of this process.  Raises DocumentsBusy.
+    Waits up to WAIT_SECONDS, with at most THREADS threads of this process.  Raises DocumentsBusy.
     """
     if not _threads.acquire(blocking=False):
         raise DocumentsBusy
@@ -53,7 +53,7 @@ def _take() -> int:
         for number in range(settings.DOCUMENT_READERS):
             descriptor = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                # The lock is the open file's: the child that inherits it keeps it for as long as it lives.
+                # The lock belongs to the open file, so a child that inherits it holds it as long as it lives.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Reading a file without trusting it."""
+"""Read an untrusted file in a separate process."""
 
 import json
 import os
@@ -27,15 +27,15 @@ class Document:
 
 
 def read_document(name: str, content: bytes) -> Document:
-    """The text of a file.  name: decides between kinds of text; the content decides everything else.
+    """Return the text of a file.  name: distinguishes kinds of text; the content decides everything else.
 
-    A process of its own reads it, with limits on time and memory, no secrets and no network; nothing touches the disk.
-    Raises what is in ``refusals``, and DocumentsBusy when as many are being read as may be.
+    A separate process reads it, with limits on time and memory, no secrets and no network; nothing is written to disk.
+    Raises the errors in ``refusals``, and DocumentsBusy when the limit of concurrent reads is reached.
     """
     suffix = _SUFFIX.search(name.strip().lower())
-    # No more of the name: anyone who may list processes sees their arguments.
+    # Only the suffix: process arguments are visible to anyone who may list processes.
     command = [sys.executable, "-P", "-m", CHILD, suffix[0] if suffix else ""]
-    # Nothing of our own environment, which names databases and passwords.
+    # Not our own environment, which contains database addresses and passwords.
     environment = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     with (
         place() as held,

@@ -1,4 +1,4 @@
-"""Why a file is not read.  Messages name what is wrong with the file and hold nothing of it."""
+"""Errors for files that are not read.  Messages name the problem and contain nothing of the file."""
 
 from typing import Final
 

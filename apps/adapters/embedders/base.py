@@ -1,4 +1,4 @@
-"""The promise every embedder keeps; ``tests/contracts/test_embedders.py`` holds each of them to it."""
+"""Interface of embedders; ``tests/contracts/test_embedders.py`` tests every implementation."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns text into vectors whose dot product says how close two texts are in meaning.
+    """Turns texts into vectors whose dot product measures similarity of meaning.
 
-    id: name of the model and its generation, stored beside every vector; vectors are compared only when their ids are
-    equal.  Runtimes of one model whose vectors may be mixed share an id.
-    is_local: that embedding waits for this machine alone, so that it may be done inside a transaction.
+    id: name of the model and its generation, stored with every vector; only vectors with equal ids are compared.
+    Runtimes of one model whose vectors may be mixed share an id.
+    is_local: embedding makes no network call, so it may run inside a transaction.
     """
 
     @property

@@ -35,11 +35,11 @@ class FakeEmbedder:
         return vectors
 
     def _embed_one(self, text: str) -> NDArray[np.float32]:
-        # A text without words is still a text: it points where the empty stem points.
+        # A text without words gets the direction of the empty stem.
         words = _WORD.findall(text.lower()) or [""]
         total = np.zeros(self.dimensions, np.float32)
         for word in words:
-            # Short words are mostly grammar; at full weight they would make any two sentences alike.
+            # Short words are mostly function words; at full weight they would make any two sentences similar.
             weight = _SHORT_WORD_WEIGHT if len(word) <= _SHORT_WORD_LENGTH else 1.0
             total += weight * self._direction(word[:_STEM_LENGTH])
         return total / np.linalg.norm(total)
@@ -52,7 +52,7 @@ class FakeEmbedder:
 
 
 class FailingEmbedder(FakeEmbedder):
-    """An embedder elsewhere that is down: it has the fake's id, and refuses every text."""
+    """A remote embedder that is down: it has the fake's id, and fails for every text."""
 
     is_local = False
 

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 class LocalEmbedder:
     """all-MiniLM-L6-v2, in onnxruntime with 8-bit weights if that works here, else in numpy.
 
-    Vectors of the two runtimes may be mixed, so they share an id.  Loads on the first text, once per process; safe to
-    share between threads.
+    Vectors of the two runtimes may be mixed, so they share an id.  Loads on the first text, once per process.
+    Thread-safe.
 
     cache_dir: folder that keeps the built graph; without one, each process rebuilds it, in about a second.
     """
@@ -33,7 +33,7 @@ class LocalEmbedder:
 
     @property
     def runtime_name(self) -> str:
-        """Which runtime serves this process; loads it if need be."""
+        """Name of the runtime in this process; loads it if needed."""
         return self._runtime.get().name
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -42,7 +42,7 @@ class LocalEmbedder:
         return self._runtime.get().embed(texts)
 
     def warm(self) -> None:
-        """Build the graph if need be, load it and run one text, so that no user waits for it."""
+        """Build the graph if needed, load it and run one text, so that no request waits for it."""
         self.embed(["warm"])
 
     def _load(self) -> Runtime:

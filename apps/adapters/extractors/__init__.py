@@ -1,1 +1,1 @@
-"""Language models that read a turn and propose what is worth remembering.  Rules do it where there is none."""
+"""Language models that read a turn and propose memories.  Without one, rules extract alone."""

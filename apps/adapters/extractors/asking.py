@@ -1,4 +1,4 @@
-"""What is said to the model, and how strictly its answer is read."""
+"""The request to the language model, and strict parsing of its response."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ decisions and tasks. value: what it says about that, short and canonical; null w
 event_date: the day it happened or will, as YYYY-MM-DD, told from the date of the turn; null if there is none.
 confidence: how sure you are that the user means it, from 0 to 1."""
 
-# Keywords that strict modes do not know (lengths, patterns, bounds) are checked here instead.
+# Constraints that strict modes do not support (lengths, patterns, bounds) are checked when the response is parsed.
 _ITEM: Final[dict[str, Any]] = {
     "quote": {"type": "string"},
     "type": {"type": "string", "enum": list(TYPES)},
@@ -53,7 +53,7 @@ SCHEMA: Final[dict[str, Any]] = {
 
 
 def request_body(text: str, *, model: str, said_at: datetime, most_tokens: int) -> dict[str, Any]:
-    """The turn, the day it was said, and nothing else about anybody."""
+    """The request body: the turn and its date, and no other user data."""
     return {
         "model": model,
         "messages": [
@@ -70,7 +70,7 @@ def request_body(text: str, *, model: str, said_at: datetime, most_tokens: int) 
 
 
 def read_answer(raw: bytes) -> tuple[list[Proposed], int, int]:
-    """What is proposed, and the tokens in and out.  Raises ExtractionFailed for anything that is not as asked."""
+    """Return (proposals, tokens in, tokens out).  Raises ExtractionFailed for any response that violates the schema."""
     answer = _json(raw)
     if not isinstance(answer, dict):
         raise ExtractionFailed("malformed")
@@ -132,7 +132,7 @@ def _one(memory: object) -> Proposed:
 
 
 def _day(written: object) -> datetime | None:
-    """Midnight of a day, without a zone.  Raises ExtractionFailed."""
+    """Midnight of the day, without a time zone.  Raises ExtractionFailed."""
     if written is None:
         return None
     try:
@@ -142,7 +142,7 @@ def _day(written: object) -> datetime | None:
 
 
 def _no_day() -> datetime:
-    # Not chained: the parser's error quotes what the model said.
+    # Not chained: the parser's error quotes the model's output.
     raise ExtractionFailed("schema") from None
 
 
@@ -155,7 +155,7 @@ def _json(raw: bytes) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         pass
-    raise ExtractionFailed("malformed")  # out here, so that it carries no error that quotes the answer
+    raise ExtractionFailed("malformed")  # outside of the except block, so that no chained error quotes the response
 
 
 def _count(usage: object, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The promise every extractor keeps; ``tests/contracts/test_extractors.py`` holds each of them to it."""
+"""Interface of extractors; ``tests/contracts/test_extractors.py`` tests every implementation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ MOST_PROPOSED: Final = 20  # of one turn
 
 
 class ExtractionFailed(AdapterError):
-    """The model gave nothing that could be used.
+    """The model returned nothing usable.
 
     cause: ``timeout``, ``unavailable``, ``throttled``, ``circuit_open``, ``refused``, ``truncated``, ``malformed`` or
     ``schema``.
-    tokens_in, tokens_out: what it cost all the same, as far as the endpoint said.
+    tokens_in, tokens_out: usage of the failed call, if the endpoint reported it.
     """
 
     def __init__(self, cause: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
@@ -28,10 +28,10 @@ class ExtractionFailed(AdapterError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """One thing worth remembering, as a model proposes it.  Nothing of it is believed before it is checked.
+    """A memory that a model proposes; untrusted until it is checked.
 
-    quote: an exact part of the turn.  key: dotted, subject first, or None.  value: canonical.  event_at: when it is
-    about a time.  confidence: 0..1, the model's own.
+    quote: an exact part of the turn.  key: dotted, subject first, or None.  value: canonical.  event_at: time of the
+    event, if any.  confidence: 0..1, the model's own.
     """
 
     quote: str = field(repr=False)
@@ -44,7 +44,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposals:
-    """What a model made of one turn, and what that cost in tokens."""
+    """A model's proposals for one turn, and their cost in tokens."""
 
     proposed: Sequence[Proposed]
     tokens_in: int
@@ -53,9 +53,10 @@ class Proposals:
 
 @runtime_checkable
 class Extractor(Protocol):
-    """A language model behind an endpoint that the operator has named.
+    """A language model behind an endpoint that the operator configured.
 
-    is_self_hosted: texts stay with the operator.  most_tokens: what one call of so many characters may cost at most.
+    is_self_hosted: texts stay with the operator.  most_tokens: upper bound of the cost of a call with that many
+    characters.
     """
 
     @property
@@ -64,9 +65,9 @@ class Extractor(Protocol):
     def most_tokens(self, characters: int) -> int: ...
 
     def cost(self, tokens_in: int, tokens_out: int) -> int:
-        """In millionths of the operator's currency; 0 where no price is known."""
+        """Cost in millionths of the operator's currency; 0 if no price is configured."""
         ...
 
     def propose(self, text: str, *, said_at: datetime, seconds: float) -> Proposals:
-        """What is worth remembering of one turn of a user.  Answers or raises ExtractionFailed within ``seconds``."""
+        """Return proposals for one turn of a user, or raise ExtractionFailed, within ``seconds``."""
         ...

@@ -1,4 +1,4 @@
-"""Any endpoint that speaks OpenAI's chat completions with a JSON schema: a vendor's, or vLLM, llama.cpp, Ollama.
+"""Extractor for any endpoint with OpenAI's chat completions and JSON schemas: a vendor's, or vLLM, llama.cpp, Ollama.
 
 https://platform.openai.com/docs/api-reference/chat and its guide to structured outputs.
 """
@@ -13,14 +13,14 @@ from apps.adapters.extractors.asking import SYSTEM, read_answer, request_body
 from apps.adapters.extractors.base import ExtractionFailed, Proposals
 
 MOST_TEXT: Final = 16_000  # characters of a turn that are worth a call; longer ones are documents
-OVERHEAD_TOKENS: Final = len(SYSTEM) // 3 + 400  # the instruction and the schema, generously
+OVERHEAD_TOKENS: Final = len(SYSTEM) // 3 + 400  # upper bound for the system prompt and the schema
 
 
 class ChatExtractor:
-    """url: up to and with ``/v1``.  self_hosted: texts stay with the operator there; the loopback always is.
+    """url: up to and including ``/v1``.  self_hosted: texts stay with the operator; always true for the loopback.
 
-    price_in, price_out: of a million tokens, in whole units of the operator's currency.  extra: more fields of the
-    request's body, for endpoints that want other ones.
+    price_in, price_out: per million tokens, in whole units of the operator's currency.  extra: additional fields of the
+    request body, for endpoints that need them.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class ChatExtractor:
         self._extra: Final = dict(extra or {})
 
     def most_tokens(self, characters: int) -> int:
-        # No script needs more than a token a character, and two where it is outside of all vocabularies.
+        # At most one token per character, or two for scripts outside of the vocabulary.
         return OVERHEAD_TOKENS + 2 * characters + self._max_tokens
 
     def cost(self, tokens_in: int, tokens_out: int) -> int:
-        # A price for a million tokens is a millionth of it for each.
+        # A price per million tokens in currency units is the price per token in millionths.
         return round(tokens_in * self._prices[0] + tokens_out * self._prices[1])
 
     def propose(self, text: str, *, said_at: datetime, seconds: float) -> Proposals:

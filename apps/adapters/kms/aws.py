@@ -1,7 +1,7 @@
 """Key-encryption keys in AWS KMS.
 
-KMS turns a key in place: its ARN stays and its material changes.  The version stored is the id of the material, so that
-it can be seen which rows a re-wrap has still to reach.
+KMS rotates a key in place: its ARN stays and its key material changes.  The stored version is the id of the material,
+which shows which rows still have to be re-wrapped.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ except ModuleNotFoundError as missing:
 
 T = TypeVar("T")
 
-# At DEBUG it prints the bodies of requests and answers, and so keys.
+# At DEBUG it logs request and response bodies, which contain keys.
 logging.getLogger("botocore").setLevel(logging.INFO)
 
 _ARN: Final = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):[0-9]{12}:key/[A-Za-z0-9-]+")
-_UNVERSIONED: Final = "-"  # of keys in a custom key store, which do not turn in place
+_UNVERSIONED: Final = "-"  # for keys in a custom key store, which are not rotated in place
 _BLOB_BYTES: Final = 6144
 
 _MISMATCH: Final = {"InvalidCiphertextException", "IncorrectKeyException"}
@@ -50,7 +50,7 @@ _REFUSED: Final = {
 class AwsKms(RemoteKeys):
     """Wraps with ``Encrypt``; ref: the key's ARN.
 
-    Credentials that are not given come from where AWS's own tools have them: environment, files, the machine's role.
+    Credentials that are not given come from AWS's default sources: environment, files, the machine's role.
     """
 
     name = "aws"
@@ -69,7 +69,7 @@ class AwsKms(RemoteKeys):
         super().__init__(timeout_seconds)
         match = _ARN.fullmatch(key_arn)
         if match is None:
-            # An alias could be moved to another key, and everything wrapped before would be out of reach.
+            # An alias could be moved to another key; then nothing wrapped before could be unwrapped.
             raise ImproperlyConfigured("KMS_OPTIONS must name key_arn: arn:aws:kms:REGION:ACCOUNT:key/ID, no alias.")
         self._arn: Final = key_arn
         endpoint = require_tls(endpoint_url) if endpoint_url else None
@@ -94,14 +94,14 @@ class AwsKms(RemoteKeys):
         blob = self._ask(
             lambda kms: kms.encrypt(KeyId=self._arn, Plaintext=key, EncryptionContext=context)["CiphertextBlob"]
         )
-        # Encrypt does not say which material it used; asking for the current one could miss a turn in between.
+        # Encrypt does not return the material's id, and reading the current one separately could miss a rotation.
         opened = self._decrypt(blob, context)
         if opened["Plaintext"] != key:
             raise KeyMismatch
         return Wrapped(self.name, self._arn, _material(opened, "KeyMaterialId"), blob)
 
     def _try_both_ways(self) -> None:
-        self._wrap(bytes(32), {"p": "health"})  # which opens what it has wrapped
+        self._wrap(bytes(32), {"p": "health"})  # ``_wrap`` also decrypts its result
 
     def _unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
         self._require_ours(wrapped)
@@ -145,7 +145,7 @@ class AwsKms(RemoteKeys):
             return call(self._client.get())
         except (BotoCoreError, ClientError) as error:
             meaning = self._meaning(error)
-        # Raised out here so that it carries no request, whose parameters hold the key.
+        # Raised outside of the except block, so that it does not reference the request, which contains the key.
         raise meaning
 
     def _meaning(self, error: Exception) -> AdapterError:
@@ -160,14 +160,14 @@ class AwsKms(RemoteKeys):
             return KeyRefused(
                 f"AWS KMS does not let memsync use {self._arn} ({code}): look at its role and the key's policy"
             )
-        # Throttled, disabled, waiting for its deletion, failing inside: it may be otherwise later.
+        # Throttled, disabled, pending deletion or internal error: it may work later.
         return KeyUnavailable(f"AWS KMS cannot use {self._arn} now ({code})")
 
 
 def _context(ctx: Mapping[str, str]) -> dict[str, str]:
-    """ctx as an encryption context, readable in the audit trail and in the conditions of a policy.
+    """ctx as an encryption context, readable in CloudTrail and usable in policy conditions.
 
-    An empty value is left out, as KMS may refuse it; the digest binds it, and what the key is for besides.
+    Empty values are left out, as KMS may refuse them; the digest binds the whole ctx and a domain prefix.
     """
     readable = {name: value for name, value in ctx.items() if value}
     return {**readable, "bound": hashlib.sha256(bound(ctx, "memsync/kek/1")).hexdigest()}

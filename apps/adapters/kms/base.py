@@ -1,4 +1,4 @@
-"""What a key provider does: it wraps and unwraps data keys, bound to a context, and never gives out its own key."""
+"""Interface of key providers: they wrap and unwrap data keys, bound to a context, and never reveal their own key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from apps.adapters.errors import AdapterError
 
 
 class KeyUnavailable(AdapterError):
-    """The provider, or the key version asked of it, cannot be reached now.  Nothing is known about the blob."""
+    """The provider or the requested key version is unavailable now.  Nothing is known about the blob."""
 
     def __init__(self, message: str = "the key provider cannot be reached; try again later") -> None:
         super().__init__(message, permanent=False)
 
 
 class KeyMismatch(AdapterError):
-    """The blob was not wrapped by this key for this context, or it was changed."""
+    """The blob was not wrapped by this key for this context, or it was modified."""
 
     def __init__(self, message: str = "the wrapped key does not belong to this key and context") -> None:
         super().__init__(message, permanent=True)
 
 
 class KeyRefused(AdapterError):
-    """The provider answers and will not: its credentials, its policy or the name of the key must be put right."""
+    """The provider refuses the request: its credentials, its policy or the name of the key must be corrected."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, permanent=True)
 
 
 class KeyShared(AdapterError):
-    """Every tenant's keys are wrapped by this key, so it is not destroyed for the sake of one."""
+    """The key wraps the keys of all tenants, so it is not destroyed for one of them."""
 
     def __init__(self, ref: str) -> None:
         super().__init__(
@@ -39,9 +39,9 @@ class KeyShared(AdapterError):
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A data key as it is stored.
+    """A wrapped data key as it is stored.
 
-    provider: the provider's ``name``.  ref: which of its keys.  version: which version of that key.
+    provider: the provider's ``name``.  ref: identifies its key.  version: of that key.
     """
 
     provider: str
@@ -53,8 +53,8 @@ class Wrapped:
 class KekProvider(Protocol):
     """Every implementation passes tests/contracts/test_kms.py.
 
-    ctx says what the key is for: {"p": purpose, "t": tenant, "v": version, "d": deployment}.  A blob opens only with
-    the ctx it was made with.  Every method answers or raises within two seconds, and any may raise KeyRefused.
+    ctx identifies the data key: {"p": purpose, "t": tenant, "v": version, "d": deployment}.  A blob unwraps only with
+    the ctx that it was wrapped with.  Every method returns or raises within two seconds; any may raise KeyRefused.
     """
 
     name: str
@@ -63,23 +63,23 @@ class KekProvider(Protocol):
         """Wrap under the current version.  Raises KeyUnavailable."""
 
     def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
-        """The key, whichever version wrapped it.  Raises KeyUnavailable or KeyMismatch."""
+        """Return the key, whichever version wrapped it.  Raises KeyUnavailable or KeyMismatch."""
 
     def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
-        """The same key under the current version, inside the provider where it can.  Raises as ``unwrap``."""
+        """Wrap the same key under the current version, inside the provider if possible.  Raises as ``unwrap``."""
 
     def current_version(self) -> str:
         """The version that ``wrap`` uses.  Raises KeyUnavailable."""
 
     def destroy(self, ref: str) -> None:
-        """Destroy a key that belongs to one tenant.  Raises KeyShared where it is everyone's."""
+        """Destroy a key that belongs to one tenant.  Raises KeyShared if all tenants use it."""
 
     def health(self) -> None:
         """Return if a key can be wrapped and unwrapped now.  Raises KeyUnavailable or KeyMismatch."""
 
 
 def bound(ctx: Mapping[str, str], *about: str) -> bytes:
-    """ctx as associated data: sorted, each part behind its length in four bytes, so that no two are alike."""
+    """ctx as associated data: sorted, each part preceded by its length in four bytes, so that it is unambiguous."""
     parts = [*about]
     for name in sorted(ctx):
         parts += (name, ctx[name])

@@ -1,4 +1,4 @@
-"""A key provider for tests: keeps the contract, keeps no secret."""
+"""A key provider for tests: fulfils the contract but protects no secret."""
 
 import hashlib
 import hmac
@@ -13,15 +13,15 @@ _TAG_BYTES: Final = 32
 
 
 class Changed(Exception):
-    """Not sealed with this secret and associated data, or changed since."""
+    """Not sealed with this secret and associated data, or modified since."""
 
 
 class FakeKms:
-    """Keys follow from ``seed``, so two processes with one seed open each other's blobs.
+    """Keys are derived from ``seed``, so two processes with the same seed can unwrap each other's blobs.
 
-    ``down``: every call fails.  ``answers_after_seconds``: how slow it pretends to be; past ``timeout_seconds`` a call
-    fails immediately.  ``throttled``: every call is refused for now.  ``oldest_version``: those before it are closed.
-    ``calls`` counts, by method, the calls that were answered or refused.
+    ``down``, ``throttled``: every call fails.  ``answers_after_seconds``: simulated latency; above ``timeout_seconds``
+    a call fails immediately.  ``oldest_version``: earlier versions are unavailable.
+    ``calls``: number of calls by method, including failed ones.
     """
 
     name = "fake"
@@ -90,7 +90,7 @@ class FakeKms:
 
 
 def seal(secret: bytes, associated: bytes, text: bytes) -> bytes:
-    """Refuses every change as a real cipher does, and is meant for no secret: nonce 16 | masked text | tag 32."""
+    """Detects any change like a real cipher, but is not for secrets.  Format: nonce 16 | masked text | tag 32."""
     nonce = os.urandom(_NONCE_BYTES)
     body = nonce + _mask(secret, nonce, text)
     return body + _tag(secret, associated, body)

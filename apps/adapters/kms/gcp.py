@@ -1,9 +1,9 @@
 """Key-encryption keys in Google Cloud KMS, over its REST interface.
 
-Google's own library would add gRPC and protobuf for the three calls that are made here.
+Google's own library would add gRPC and protobuf for the three calls made here.
 
-Bytes can be changed on their way through a service's front ends, and a data key that was changed before it was
-encrypted is lost.  So each field goes with its CRC32C, and those of the answer are checked.
+Bytes can be corrupted in transit between a service's front ends, and a data key that is corrupted before it is
+encrypted is lost.  So each field is sent with its CRC32C, and the checksums of the response are verified.
 https://cloud.google.com/kms/docs/data-integrity-guidelines
 """
 
@@ -32,7 +32,7 @@ except ModuleNotFoundError as missing:
         "Google Cloud KMS needs a library that is not here: pip install memsync[gcp]"
     ) from missing
 
-# At DEBUG it prints the bodies of requests and answers, and so keys.
+# At DEBUG it logs request and response bodies, which contain keys.
 logging.getLogger("google.auth").setLevel(logging.INFO)
 
 _SCOPES: Final = ["https://www.googleapis.com/auth/cloudkms"]
@@ -43,10 +43,10 @@ _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 class GoogleKms(RemoteKeys):
     """Wraps with ``cryptoKeyVersions.encrypt`` under the primary version; ref: the key's resource name.
 
-    Credentials that are not given are the application's default ones: ``GOOGLE_APPLICATION_CREDENTIALS``, or the
-    machine's service account.
+    Without ``credentials_file`` the application default credentials are used: ``GOOGLE_APPLICATION_CREDENTIALS``, or
+    the machine's service account.
 
-    A ciphertext says to Google alone which version made it, so the version is part of the associated data.
+    Only Google can tell the version from a ciphertext, so the stored version is part of the associated data.
     """
 
     name = "gcp"
@@ -106,7 +106,7 @@ class GoogleKms(RemoteKeys):
     def _ask(
         self, method: str, path: str, sent: Mapping[str, str] | None = None, *, malformed: AdapterError | None = None
     ) -> dict[str, Any]:
-        """Raises what Google's refusal means.  malformed: for a request that it finds wrong in itself."""
+        """Return the response, or raise the error for Google's refusal.  malformed: raised for INVALID_ARGUMENT."""
         try:
             response = self._session.get().request(
                 method,
@@ -123,7 +123,7 @@ class GoogleKms(RemoteKeys):
             if status == 200 and isinstance(answer, dict):
                 return answer
             meaning = self._refusal(status, answer, malformed)
-        # Raised out here so that it carries no request, whose body holds the key.
+        # Raised outside of the except block, so that it does not reference the request, which contains the key.
         raise meaning
 
     def _no_answer(self, error: Exception) -> AdapterError:
@@ -139,7 +139,7 @@ class GoogleKms(RemoteKeys):
             return malformed
         if said in ("PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND", "INVALID_ARGUMENT"):
             return KeyRefused(f"Google Cloud KMS does not let memsync use {self._key} ({said}): look at its role")
-        # A version that is disabled (FAILED_PRECONDITION), throttling, a failure inside: it may be otherwise later.
+        # Disabled version (FAILED_PRECONDITION), throttling or internal error: it may work later.
         return KeyUnavailable(f"Google Cloud KMS cannot use {self._key} now ({said or status})")
 
 
@@ -150,7 +150,7 @@ def _fields(name: str, value: bytes, associated: bytes) -> dict[str, str]:
 
 
 def _checked(answer: Mapping[str, Any], name: str) -> bytes:
-    """A field of an answer, if it is what was sent off."""
+    """A field of a response, if its checksum matches.  Raises KeyUnavailable."""
     try:
         raw = base64.b64decode(answer[name], validate=True)
         if int(answer[f"{name}Crc32c"]) == google_crc32c.value(raw):

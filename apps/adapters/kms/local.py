@@ -1,7 +1,7 @@
-"""Key-encryption keys in a file on this machine: for one server, where no key service is at hand.
+"""Key-encryption keys in a file on this machine: for a single server without a key service.
 
-The file is JSON, readable by its owner alone: ``{"ref": "...", "current": "2", "keys": {"1": base64, "2": base64}}``.
-Anyone who can read it and the keyring database can read everything, so back the two up apart.
+The file is JSON, readable only by its owner: ``{"ref": "...", "current": "2", "keys": {"1": base64, "2": base64}}``.
+Anyone who can read it and the keyring database can read everything, so back them up separately.
 """
 
 import base64
@@ -26,7 +26,7 @@ _KEK_BYTES: Final = 32
 
 
 class KeyringFileExists(AdapterError):
-    """A keyring is there already; writing another over it would lose every key it wrapped."""
+    """A keyring exists already; overwriting it would lose every key that it wrapped."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} exists; add a version to it instead of making another", permanent=True)
@@ -42,8 +42,8 @@ class _Keyring:
 class LocalKeyring:
     """Wraps with AES-256-GCM; blob: nonce 12 | wrapped key and tag.
 
-    The file is read for each call, a few dozen microseconds, so that a new version is seen by running processes and
-    nothing is kept across a fork.
+    The file is read for each call (a few dozen microseconds), so that running processes see a new version and no state
+    is shared across a fork.
     """
 
     name = "local"
@@ -53,12 +53,12 @@ class LocalKeyring:
 
     @classmethod
     def create(cls, path: str | Path) -> "LocalKeyring":
-        """Write a keyring with one version.  Raises KeyringFileExists; of two at once, one gets it."""
+        """Write a keyring with one version.  Raises KeyringFileExists; of two concurrent calls, one fails with it."""
         ring = _Keyring(ref=f"local-{secrets.token_hex(8)}", current="1", keys={"1": secrets.token_bytes(_KEK_BYTES)})
         target = Path(path)
         written = _write_aside(target, ring)
         try:
-            # A link, unlike a rename, refuses to replace.
+            # A link, unlike a rename, does not replace an existing file.
             os.link(written, target)
         except FileExistsError:
             raise KeyringFileExists(target) from None
@@ -68,7 +68,7 @@ class LocalKeyring:
         return cls(path=target)
 
     def add_version(self) -> str:
-        """Make a new version current and return it; earlier ones still unwrap.  One operator at a time."""
+        """Add a version, make it current and return it; earlier ones still unwrap.  Not safe for concurrent calls."""
         ring = self._load()
         version = str(max(map(int, ring.keys)) + 1)
         keys = {**ring.keys, version: secrets.token_bytes(_KEK_BYTES)}
@@ -92,7 +92,7 @@ class LocalKeyring:
         nonce, sealed = wrapped.blob[:_NONCE_BYTES], wrapped.blob[_NONCE_BYTES:]
         try:
             return bytearray(AESGCM(kek).decrypt(nonce, sealed, self._associated(ring.ref, wrapped.version, ctx)))
-        except (InvalidTag, ValueError):  # ValueError: cut so short that no nonce is left
+        except (InvalidTag, ValueError):  # ValueError: too short for a nonce
             raise KeyMismatch from None
 
     def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
@@ -116,7 +116,7 @@ class LocalKeyring:
     def _load(self) -> _Keyring:
         try:
             with self._path.open("rb") as file:
-                # The open file is asked, not the path, which could be swapped in between.
+                # Checks the open file, not the path, which could be replaced in between.
                 mode = os.fstat(file.fileno()).st_mode
                 raw = file.read()
         except OSError as error:
@@ -140,10 +140,10 @@ def _parse(raw: bytes, path: Path) -> _Keyring:
 
 
 def _write_aside(target: Path, ring: _Keyring) -> Path:
-    """A complete, synced file beside ``target``, readable by its owner alone."""
+    """Write a complete, synced file beside ``target``, readable only by its owner; return its path."""
     keys = {version: base64.b64encode(key).decode() for version, key in ring.keys.items()}
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # mkstemp opens with mode 0600, so the keys are never readable by others, not even for a moment.
+    # mkstemp creates the file with mode 0600, so the keys are never readable by others.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     with os.fdopen(descriptor, "w") as file:
         json.dump({"ref": ring.ref, "current": ring.current, "keys": keys}, file, indent=1)
@@ -153,7 +153,7 @@ def _write_aside(target: Path, ring: _Keyring) -> Path:
 
 
 def _sync_directory(target: Path) -> None:
-    # Without this the name may be lost with the power although the content is on disk.
+    # Without this, a power failure may lose the name although the content is on disk.
     descriptor = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)

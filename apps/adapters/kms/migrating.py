@@ -1,7 +1,7 @@
-"""From one key provider to another while the service runs: what the old one wrapped still opens, and is re-wrapped.
+"""Migrate from one key provider to another without downtime: the old provider's keys still unwrap and are re-wrapped.
 
-KMS_BACKEND = apps.adapters.kms.migrating.Moving, KMS_OPTIONS = {"to": {"BACKEND", "OPTIONS"}, "away_from": the same},
-then `memsync keys rewrap`, and when no key is left behind the new provider by itself.
+Set KMS_BACKEND = apps.adapters.kms.migrating.Moving and KMS_OPTIONS = {"to": {"BACKEND", "OPTIONS"}, "away_from": the
+same}, run `memsync keys rewrap`, and once no key of the old provider is left, configure the new provider alone.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from apps.adapters.kms.base import KekProvider, KeyMismatch, Wrapped
 
 
 class Moving:
-    """Wraps with ``to`` and goes by its name; opens what either wrapped.  A re-wrap may take the time of both."""
+    """Wraps with ``to`` and has its name; unwraps the keys of both providers.  A re-wrap may take the time of both."""
 
     def __init__(self, *, to: Mapping[str, Any], away_from: Mapping[str, Any]) -> None:
         self._to: Final = _made(to)

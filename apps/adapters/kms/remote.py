@@ -1,4 +1,4 @@
-"""What the key services that are reached over the network have in common."""
+"""Common code of key services reached over the network."""
 
 import os
 import threading
@@ -15,17 +15,17 @@ from apps.adapters.kms.base import KeyMismatch, KeyShared, KeyUnavailable, Wrapp
 
 T = TypeVar("T")
 
-CONNECT_SECONDS: Final = 0.5  # a lost packet is worth another try sooner than a slow answer is
-TIMEOUT_SECONDS: Final = 1.5  # of a whole call, tries and pauses included; an error may take two
+CONNECT_SECONDS: Final = 0.5  # short, so that a lost packet is retried soon
+TIMEOUT_SECONDS: Final = 1.5  # of a whole call, including retries and pauses; an error may take 2 s
 PAUSES_SECONDS: Final = (0.05, 0.15)  # before the second and the third try
 
 
 def call_within(seconds: float, call: Callable[[], T]) -> T:
-    """What ``call`` gives.  It is tried again, twice at most, while it raises KeyUnavailable and there is time.
+    """Return the result of ``call``.  On KeyUnavailable it is retried, at most twice, while there is time.
 
-    It runs in a thread of its own, because a socket's timeout does not bound a call: looking up a name, fetching
-    credentials and an answer that drips byte by byte all escape it.  Raises KeyUnavailable when the time is over; what
-    was begun ends by itself and is forgotten.
+    It runs in its own thread, because a socket timeout does not limit DNS lookups, fetching credentials or responses
+    that arrive byte by byte.  Raises KeyUnavailable on timeout; the thread then ends by itself and its result is
+    discarded.
     """
     deadline = time.monotonic() + seconds
     answer: Future[T] = Future()
@@ -56,7 +56,7 @@ def _tried(call: Callable[[], T], deadline: float) -> T:
 
 
 class RemoteKeys(ABC):
-    """A provider each of whose methods is a call that is given ``seconds``; a service says what is asked in it."""
+    """Base class of providers: runs each method within ``seconds``.  Subclasses implement the requests."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds: Final = seconds
@@ -98,9 +98,9 @@ class RemoteKeys(ABC):
 
 
 class ForkAware(Generic[T]):
-    """Made on first use, and again in a forked child, which must not share its parent's connections.
+    """A client created on first use, and again in a forked child, which must not share its parent's connections.
 
-    Two threads may each make one at first; one of the two is forgotten.
+    On first use two threads may each create one; one of the two is discarded.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -115,7 +115,7 @@ class ForkAware(Generic[T]):
 
 
 def require_tls(url: str) -> str:
-    """``url`` without a slash at its end, if data keys may travel there.  Raises ImproperlyConfigured."""
+    """``url`` without a trailing slash, if it uses TLS or the loopback.  Raises ImproperlyConfigured."""
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")):
         return url.rstrip("/")

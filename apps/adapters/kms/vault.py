@@ -1,8 +1,8 @@
-"""Key-encryption keys in HashiCorp Vault or OpenBao: the transit engine, which never gives them out.
+"""Key-encryption keys in the transit engine of HashiCorp Vault or OpenBao, which never reveals them.
 
-The transit key is derived: Vault makes another key of it for each tenant, from the context that comes with a request.
-The whole of ctx is associated data besides.  A ciphertext ``vault:v2:base64`` is stored as its version, 2, and its
-bytes: base64 has spare bits, and what is stored must have one form, so that every change of it is seen.
+The transit key is derived: Vault derives a key per tenant from the context of a request.  The whole ctx is also
+associated data.  A ciphertext ``vault:v2:base64`` is stored as its version, 2, and its decoded bytes: base64 has spare
+bits, and the stored form must be unique, so that any change is detected.
 """
 
 import base64
@@ -36,7 +36,7 @@ _NOT_DERIVED: Final = "the transit key {} is not derived, so it keeps no tenant 
 class VaultTransit(RemoteKeys):
     """Wraps with ``transit/encrypt``; ref: ``mount/key``.
 
-    What is not given comes from where Vault's own tools have it: ``VAULT_ADDR``, ``VAULT_TOKEN``, ``~/.vault-token``,
+    Options that are not given come from Vault's default sources: ``VAULT_ADDR``, ``VAULT_TOKEN``, ``~/.vault-token``,
     ``VAULT_CACERT``.  token_file: read for each call, so that an agent may renew the token in it.
 
     Vault's own rewrap takes no associated data (https://github.com/hashicorp/vault/issues/29532), so the key passes
@@ -77,7 +77,7 @@ class VaultTransit(RemoteKeys):
             require_tls(made.url)
             return made
 
-        client()  # to say at the start what is wrong with the address
+        client()  # so that a wrong address is reported at the start
         self._client: Final = ForkAware(client)
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
@@ -109,7 +109,7 @@ class VaultTransit(RemoteKeys):
         return str(_field(answer, "latest_version", int))
 
     def _ask(self, call: Callable[[Any], T], *, malformed: AdapterError | None = None) -> T:
-        """Raises what Vault's refusal means.  malformed: for a request that Vault finds wrong in itself."""
+        """Return the response, or raise the error for Vault's refusal.  malformed: raised for an invalid request."""
         client = self._client.get()
         if self._token_file is not None:
             client.token = self._read_token(self._token_file)
@@ -117,7 +117,7 @@ class VaultTransit(RemoteKeys):
             return call(client.secrets.transit)
         except (exceptions.VaultError, RequestException) as error:
             meaning = self._meaning(error, malformed)
-        # Raised out here so that it carries no request, whose body holds the key.
+        # Raised outside of the except block, so that it does not reference the request, which contains the key.
         raise meaning
 
     def _read_token(self, path: str) -> str:
@@ -152,7 +152,7 @@ def _bound(ctx: Mapping[str, str]) -> dict[str, str]:
 
 
 def _field(answer: Any, name: str, kind: type[T]) -> T:
-    """From an answer's data.  hvac gives no dict where the answer was no JSON, as from a proxy on the way."""
+    """A field of a response's data.  hvac returns no dict for a response that is not JSON, as from a proxy."""
     value = answer["data"].get(name) if isinstance(answer, dict) and isinstance(answer.get("data"), dict) else None
     if not isinstance(value, kind):
         raise KeyUnavailable("something answered that is not Vault")

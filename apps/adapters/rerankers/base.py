@@ -1,4 +1,4 @@
-"""The promise every reranker keeps; ``tests/contracts/test_rerankers.py`` holds each of them to it."""
+"""Interface of rerankers; ``tests/contracts/test_rerankers.py`` tests every implementation."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -7,7 +7,7 @@ from apps.adapters.errors import AdapterError
 
 
 class RerankFailed(AdapterError):
-    """The model gave nothing that could be used.
+    """The model returned nothing usable.
 
     cause: ``timeout``, ``unavailable``, ``throttled``, ``circuit_open`` or ``malformed``.
     """
@@ -19,7 +19,7 @@ class RerankFailed(AdapterError):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """A cross-encoder behind an endpoint that the operator has named: it reads a question and a text together.
+    """A cross-encoder behind an endpoint that the operator configured: it scores a question and a text together.
 
     is_self_hosted: texts stay with the operator.
     """
@@ -28,8 +28,8 @@ class Reranker(Protocol):
     def is_self_hosted(self) -> bool: ...
 
     def score(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
-        """How well each text answers the query, 0..1, in the order of ``texts``.
+        """Return how well each text answers the query, 0..1, in the order of ``texts``.
 
-        Answers or raises RerankFailed within ``seconds``.
+        Returns or raises RerankFailed within ``seconds``.
         """
         ...

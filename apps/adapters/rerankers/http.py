@@ -1,4 +1,4 @@
-"""Any endpoint that answers ``POST /rerank`` as Cohere does: vLLM, Infinity, llama.cpp, LocalAI, Jina and others.
+"""Reranker for any endpoint with Cohere's ``POST /rerank``: vLLM, Infinity, llama.cpp, LocalAI, Jina and others.
 
 https://docs.cohere.com/reference/rerank.
 """
@@ -15,10 +15,10 @@ from apps.adapters.rerankers.base import RerankFailed
 
 
 class HttpReranker:
-    """url: up to and with ``/v1``.  self_hosted: texts stay with the operator there; the loopback always is.
+    """url: up to and including ``/v1``.  self_hosted: texts stay with the operator; always true for the loopback.
 
-    logits: whether it answers the model's bare scores, as llama.cpp does; those go through a sigmoid.
-    extra: more fields of the request's body.
+    logits: the endpoint returns raw scores, as llama.cpp does; a sigmoid is applied to them.
+    extra: additional fields of the request body.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class HttpReranker:
             cause = failure.cause
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             cause = "malformed"
-        raise RerankFailed(cause)  # out here, so that it carries neither question nor texts
+        raise RerankFailed(cause)  # outside of the except block, so that it references neither question nor texts
 
     def _read(self, raw: bytes, expected: int) -> list[float]:
         scores: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Posting to an address that a tenant chose: what every sender promises."""
+"""Interface of senders, which post to an address that a tenant chose."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 
 class AddressRefused(Exception):
-    """Nothing may be sent there.  cause: ``scheme``, ``malformed`` or ``private``."""
+    """The address is not allowed.  cause: ``scheme``, ``malformed`` or ``private``."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
@@ -14,7 +14,7 @@ class AddressRefused(Exception):
 
 
 class SendFailed(Exception):
-    """No answer.  cause: ``timeout``, ``unreachable``, ``tls``, ``unknown_host`` or ``malformed``."""
+    """No response was received.  cause: ``timeout``, ``unreachable``, ``tls``, ``unknown_host`` or ``malformed``."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
@@ -23,7 +23,7 @@ class SendFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """body: the first bytes of it."""
+    """The response.  body: its first bytes."""
 
     status: int
     body: bytes
@@ -32,8 +32,8 @@ class Answered:
 @runtime_checkable
 class Sender(Protocol):
     def check(self, url: str) -> None:
-        """Raises AddressRefused for what ``post`` would refuse now.  A name that does not resolve yet passes."""
+        """Raise AddressRefused if ``post`` would refuse the URL now.  A name that does not resolve yet passes."""
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
-        """Answers within ``seconds``, whatever the status: redirects are answers too.  Raises AddressRefused or
-        SendFailed, neither of which says anything of what was sent."""
+        """Return the response within ``seconds``, whatever its status; redirects are not followed.  Raises
+        AddressRefused or SendFailed; neither contains anything of what was sent."""

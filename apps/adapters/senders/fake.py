@@ -1,4 +1,4 @@
-"""A sender that sends nothing: it remembers what it was given, and answers as configured."""
+"""A sender for tests: it records what it was given, sends nothing, and responds as configured."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Sent:
 
 @dataclass(slots=True)
 class FakeSender:
-    """answer: the outcome of each thing sent; it may raise what a sender raises."""
+    """answer: returns the response to each request; it may raise what a sender raises."""
 
     answer: Callable[[Sent], Answered] = lambda _: Answered(status=200, body=b"")
     sent: list[Sent] = field(default_factory=list)

@@ -1,16 +1,16 @@
-"""Posting over HTTP(S) with the standard library, to where a stranger says: the one place that does.
+"""Post over HTTP(S), with the standard library, to addresses that untrusted users choose.  Nothing else here does.
 
-What a stranger could try, and what stands against it:
+Attacks and defences:
 
-- an address inside (loopback, private, link-local and metadata, shared, multicast, mapped): every address that the
-  name has is looked at, and one that is not public refuses them all;
-- a name that changes its address between looking and connecting: the connection is made to the very address that was
-  looked at, and the name is looked up again each time;
-- a redirect inside: none is followed;
-- plain HTTP, other schemes, credentials in the address: refused, HTTP unless the operator allows it;
-- a receiver that is slow, drips or never ends: one deadline for all of it, and a limit on what is read;
-- a certificate for another name: checked against the name, not the address;
-- our own proxy: none is used, whatever the environment says.
+- internal addresses (loopback, private, link-local and metadata, shared, multicast, mapped): all addresses of the name
+  are checked, and a single one that is not public refuses them all;
+- DNS rebinding between check and connection: the connection goes to the checked address itself, and the name is
+  resolved again for each request;
+- redirects to internal addresses: no redirect is followed;
+- plain HTTP, other schemes, credentials in the URL: refused; the operator may allow HTTP;
+- slow, dripping or endless responses: one deadline for the whole request, and a limit on the bytes read;
+- a certificate for another name: it is verified against the name, not the address;
+- our own proxy: proxy settings of the environment are ignored.
 """
 
 import http.client
@@ -30,7 +30,7 @@ from apps.adapters.timeout import run_with_timeout
 
 CONNECT_SECONDS: Final = 5.0
 LOOKUP_SECONDS: Final = 3.0
-MOST_READ: Final = 1_024  # bytes of an answer
+MOST_READ: Final = 1_024  # bytes of a response
 _HOST: Final = re.compile(r"[A-Za-z0-9.:_-]{1,253}", re.ASCII)
 _TARGET: Final = re.compile(r"[!-~]*", re.ASCII)  # of a request line: no blank, no control character
 
@@ -43,9 +43,9 @@ def _resolve(host: str, port: int) -> list[str]:
 
 
 class HttpSender:
-    """allow_http: without TLS as well.  networks: of the operator's own, that may be sent to besides public addresses.
+    """allow_http: also allow requests without TLS.  networks: the operator's own, allowed besides public addresses.
 
-    resolve: a host's addresses; raises OSError.  tls: verifies certificates, unless a test brings its own authority.
+    resolve: returns a host's addresses; raises OSError.  tls: context that verifies certificates; tests pass their own.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class HttpSender:
         try:
             run_with_timeout(LOOKUP_SECONDS, lambda _: self._addresses(parts))
         except (SendFailed, TimeoutError):
-            return  # looked up again when there is something to send
+            return  # ``post`` resolves the name again
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
         parts = self._parts(url)
@@ -83,7 +83,7 @@ class HttpSender:
             failed = "unreachable"
         except (http.client.HTTPException, ValueError):
             failed = "malformed"
-        raise SendFailed(failed)  # out here, so that it carries nothing of what was sent
+        raise SendFailed(failed)  # outside of the except block, so that it references nothing of what was sent
 
     def _parts(self, url: str) -> SplitResult:
         try:
@@ -125,7 +125,7 @@ class HttpSender:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """Connects to the addresses that were looked at, and to no other, under the host's own name."""
+    """Connects only to the checked addresses, with the host's own name."""
 
     def __init__(self, parts: SplitResult, addresses: Sequence[Address], tls: ssl.SSLContext, deadline: float) -> None:
         super().__init__(parts.hostname or "", _port_of(parts))
@@ -133,7 +133,7 @@ class _Pinned(http.client.HTTPConnection):
         # So that the Host header leaves out the scheme's own port.
         self.default_port = 443 if self._is_tls else 80
         self._addresses, self._tls, self._deadline = addresses, tls, deadline
-        self._raw: socket.socket | None = None  # which the base class releases before the answer is read
+        self._raw: socket.socket | None = None  # kept, as the base class drops it before the response is read
 
     def connect(self) -> None:
         self._raw = self.sock = self._connected()
@@ -145,7 +145,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock.do_handshake()
 
     def abort(self) -> None:
-        """Wakes the thread that waits for a receiver who drips: each drop would restart its time limit."""
+        """Wake the thread that waits for a dripping response: each byte would restart its socket timeout."""
         if self._raw is not None:
             with suppress(OSError):
                 self._raw.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Under the lock: what the candidates were found to change of what was said before, where that is as it was."""
+"""Apply the detected changes to earlier statements, under the lock, if those are unchanged since the detection."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,24 +13,27 @@ from text.marking import marked
 
 
 def apply_changes(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
-    """End, or mark as possibly outdated, what a candidate that was stored makes untrue."""
+    """End the earlier statements that a stored candidate makes untrue, or mark them as possibly outdated."""
     if candidate.decision not in MADE or candidate.memory_id is None:
         return
-    if not snapshot.by_id[candidate.memory_id].is_current:  # known of an earlier time: it ends nothing of today
+    if not snapshot.by_id[candidate.memory_id].is_current:  # it is about an earlier time, so it ends nothing current
         return
     for found in candidate.changes:
         if found.effect is Effect.REPEATS:
             continue
         for known in snapshot.changed_by(found):
             is_later = known.id != candidate.memory_id and known.said_at <= snapshot.said_at(candidate)
-            # What this candidate already ended through its slot is skipped.
+            # Skip what this candidate already ended through its slot.
             is_told = any(one.by == candidate.memory_id for one in known.ended)
             if known.is_current and is_later and not is_told:
                 _apply(candidate, found, known, snapshot)
 
 
 def _apply(candidate: MemoryCandidate, found: FoundChange, known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """What its type may not end, what is trusted more, and what the tenant wants to decide by itself is only marked."""
+    """End the known memory or its words.
+
+    Only mark it instead if the candidate's type may not end it, it is more trusted, or the tenant's policy is DISPUTE.
+    """
     assert candidate.memory_id is not None  # noqa: S101  (the caller looked)
     is_more_trusted = snapshot.trust(candidate) < known.trust
     if (
@@ -44,25 +47,25 @@ def _apply(candidate: MemoryCandidate, found: FoundChange, known: MemoryState, s
     at = snapshot.said_at(candidate)
     if known.slot is None:
         snapshot.read_parts(known)
-    if len(known.parts_in(found.words)) > 1:  # one thing changes at a time: it is not sure which
+    if len(known.parts_in(found.words)) > 1:  # several claims are affected: it is not certain which one changed
         _mark(candidate, known)
         return
     if found.words and known.slot is None:
         known.end_words(found.words, by=candidate.memory_id, at=at, now=snapshot.now)
-    else:  # what holds a slot says one thing, so that to end a word of it is to end it
+    else:  # a memory with a slot is a single claim, so ending any word ends it
         known.close(by=candidate.memory_id, at=at, now=snapshot.now)
     candidate.decision, candidate.replaces_id = "superseding", known.id
 
 
 def _mark(candidate: MemoryCandidate, known: MemoryState, *, is_doubted: bool = True) -> None:
-    """Leave a decision to make between the two, and say that the older may be outdated."""
+    """Record a contradiction between the two and, if ``is_doubted``, that the older may be outdated."""
     candidate.against = [*candidate.against, known.id]
     if is_doubted:
         known.outdated_by = candidate.memory_id
 
 
 def close_what_says_nothing(candidates: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
-    """Supersede what has lost so many words that the rest says nothing: "I live in …"."""
+    """Supersede memories that have lost so many words that the rest says nothing: "I live in …"."""
     emptied = [known for known in snapshot.by_id.values() if known.ended and known.is_current]
     if not emptied:
         return
@@ -76,7 +79,7 @@ def close_what_says_nothing(candidates: Sequence[MemoryCandidate], snapshot: Spa
 
 
 def _said(known: MemoryState, snapshot: SpaceSnapshot) -> tuple[str, Iterable[tuple[int, int]]]:
-    """What it said, and which words of that were over before."""
+    """Its original text, and the spans of it that had ended before this batch."""
     row = Memory.objects.within_tenant(snapshot.scope).get(pk=known.id)
     over = [(part.start, part.end) for part in open_parts(row, snapshot.cipher)]
     return open_said(row, snapshot.cipher).reveal(), over

@@ -1,4 +1,4 @@
-"""The tenant's own types: a candidate is of the one that a rule says, and of a type's successor after a sunset."""
+"""Assign the tenant's own types: by the tenant's rules, or the successor of a type after its sunset."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from apps.memories.types import TYPES
 
 
 def classify(candidates: Sequence[MemoryCandidate], types: Registry) -> None:
-    """What comes from elsewhere as it was keeps its type, unless that was sunset here."""
+    """Set each candidate's type.  An imported memory keeps its type, unless that was sunset."""
     for candidate in candidates:
         if not candidate.is_wanted:
             continue

@@ -1,8 +1,7 @@
-"""What new memories are related to: edges that follow from decisions, vectors and sessions (contract 10.7).
+"""Create edges of new memories from decisions, vectors and sessions (contract 10.7).
 
-Nothing here is certain, so each edge carries how sure it is, and says that it was found.  A sealed space gets no edges
-but contradictions, which its rows show by themselves: which row replaced which is in clear, and so is whether their
-values are the same.  That two memories resemble each other, or were said in one session, is what sealing hides.
+Each edge has a confidence and is marked as automatic.  A sealed space gets only contradictions, which its rows reveal
+anyway: replacements and equality of values are not encrypted.  Similarity and common sessions are hidden there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +19,17 @@ from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories.lookup_keys import slot_mac
 from apps.memories.models import Memory
 
-SIMILAR_AT_MOST: Final = 3  # of one memory
-CONTINUES: Final = 0.60  # cosine of a memory with the one before it in its session
+SIMILAR_AT_MOST: Final = 3  # edges per memory
+CONTINUES: Final = 0.60  # lowest cosine of a memory with the one before it in its session
 CONTINUES_WITHIN: Final = timedelta(minutes=30)
-SIBLINGS_AT_MOST: Final = 20  # of one text
-SIBLING_CONFIDENCE: Final = 0.5  # what was said in one breath need not be about one thing
+SIBLINGS_AT_MOST: Final = 20  # edges per text
+SIBLING_CONFIDENCE: Final = 0.5  # low, because statements of one text need not be about one thing
 
 
 def connect(batch: Sequence[Sequence[MemoryCandidate]], snapshot: SpaceSnapshot) -> list[NewEdge]:
-    """The edges of a batch whose candidates are decided; each name once, the surest first."""
+    """The edges of a decided batch, most confident first; of edges with the same name only the first."""
     every = [one for each in batch for one in each if one.decision in STORED and one.memory_id is not None]
-    # What comes from elsewhere has the edges that it had there, and no others.
+    # An imported memory gets only the edges of its import.
     stored = [one for one in every if one.proposal.kept is None]
     found = _kept([one for one in every if one.proposal.kept is not None], snapshot)
     found += [edge for one in stored for edge in _replacing(one, snapshot)]
@@ -48,7 +47,7 @@ def connect(batch: Sequence[Sequence[MemoryCandidate]], snapshot: SpaceSnapshot)
 
 
 def _kept(moved: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> list[NewEdge]:
-    """The edges that memories had elsewhere, where both ends are here."""
+    """The edges of imported memories, if both ends exist here."""
     wanted = [edge for one in moved if one.proposal.kept for edge in one.proposal.kept.edges]
     if not wanted:
         return []
@@ -69,7 +68,7 @@ def _kept(moved: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> list[New
 
 
 def _places(references: set[str], snapshot: SpaceSnapshot) -> dict[str, int]:
-    """By a caller's reference, the memory that it stored, where it is still there."""
+    """Client reference to the memory that it stored, if that still exists."""
     by_mac = {snapshot.reference(reference): reference for reference in references}
     receipts = IngestReceipt.objects.within(snapshot.scope).filter(
         space_id=snapshot.space.pk, client_ref_mac__in=by_mac
@@ -88,15 +87,15 @@ def _edge(from_id: int | None, to_id: int, type_: str, confidence: float) -> New
 
 
 def _replacing(one: MemoryCandidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
-    """To the row that it replaced: another value contradicts it; the same value in other words is derived from it, and
-    supports it where someone else said so."""
+    """To the row that it replaced: a different value contradicts it; the same value in other words is derived from it,
+    and supports it if the source differs."""
     older = snapshot.by_id.get(one.replaces_id or 0)
     if older is None or one.memory_id is None:
         return
     mine = snapshot.by_id[one.memory_id]
     holders: Sequence[SlotHolder] = (mine, *mine.parts)
     if older.slot is None or (older.slot, older.value_mac) not in [(one.slot, one.value_mac) for one in holders]:
-        # From the newer row to the older one, whichever of them came back.
+        # From the newer row to the older one, even if the older one was revived.
         ends = max(mine.id, older.id), min(mine.id, older.id)
         yield _edge(*ends, CONTRADICTION, one.extractor_confidence)
     elif snapshot.cipher.is_searchable:
@@ -106,7 +105,7 @@ def _replacing(one: MemoryCandidate, snapshot: SpaceSnapshot) -> Iterator[NewEdg
 
 
 def _opposing(one: MemoryCandidate) -> Iterator[NewEdge]:
-    """To what it is against and does not replace: what stands disputed beside it, is trusted more, or is a limit."""
+    """To what it contradicts without replacing it: disputed or more trusted memories, and limits."""
     for other in one.against:
         yield _edge(one.memory_id, other, CONTRADICTION, one.extractor_confidence)
     for limit in one.conflicts:
@@ -114,8 +113,8 @@ def _opposing(one: MemoryCandidate) -> Iterator[NewEdge]:
 
 
 def _details(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
-    """To what names the subject of its key: ``user.dog.rex.breed`` is a detail of ``user.dog.name``, where there is no
-    ``user.dog.rex``."""
+    """To the memory for its key's subject: ``user.dog.rex.breed`` is a detail of ``user.dog.rex`` or else of
+    ``user.dog.name``."""
     project_id = snapshot.scope.project_id
     subjects = {
         one.memory_id: [slot_mac(snapshot.cipher, "fact", path, project_id=project_id) for path in _subjects(one.key)]
@@ -130,13 +129,13 @@ def _details(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterato
 
 
 def _subjects(key: str | None) -> list[str]:
-    """The paths by which a key's subjects may be named, the nearest first; the user, about whom all is, left out."""
+    """The keys that may hold a key's subjects, nearest first, without the user."""
     beginnings = list(accumulate((key or "").split("."), "{}.{}".format))[1:-1][::-1]
     return [path for beginning in beginnings for path in (beginning, f"{beginning}.name")]
 
 
 def _siblings(candidates: Sequence[MemoryCandidate]) -> Iterator[NewEdge]:
-    """From the later facts of one text to its first."""
+    """From the later memories of one text to its first."""
     ids = [one.memory_id for one in candidates if one.decision in MADE]
     first, *later = [memory_id for memory_id in ids if memory_id is not None] or [0]
     for memory_id in later[:SIBLINGS_AT_MOST]:
@@ -145,7 +144,7 @@ def _siblings(candidates: Sequence[MemoryCandidate]) -> Iterator[NewEdge]:
 
 
 def _similar(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
-    """Where the proposal is compared at all: ``deduplicate=False`` turns off whatever goes by similar meaning."""
+    """To similar memories; none for a proposal with ``deduplicate=False``, which disables comparison by meaning."""
     for one in new:
         if not one.proposal.deduplicate:
             continue
@@ -159,13 +158,13 @@ def _similar(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterato
 
 
 def _stands(memory_id: int, snapshot: SpaceSnapshot) -> bool:
-    """Whether this batch has not replaced it."""
+    """Whether this batch has left the memory current."""
     known: MemoryState | None = snapshot.by_id.get(memory_id)
     return known is None or known.is_current
 
 
 def _continuing(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
-    """To the memory before it in its session, said shortly before and about something near."""
+    """To the previous memory of its session, if it was said shortly before and is similar."""
     before = last_of_sessions(snapshot, new)
     for one in new:
         session = one.proposal.session_id

@@ -1,4 +1,4 @@
-"""The same thing again: refuse it, and say which memory it is."""
+"""Refuse duplicates, with the id of the memory that they match."""
 
 from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.change_rules import Effect
@@ -8,13 +8,13 @@ from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.supersede import extend_validity
 from text.extraction.reasons import Reason
 
-NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
+NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be duplicates; their words then decide
 
 
 def replay_client_ref(candidates: list[MemoryCandidate], snapshot: SpaceSnapshot) -> bool:
-    """Whether the proposal carries a reference that stored something before: then it is that again, whatever it says.
+    """Whether the proposal's client reference stored something before: then it is a replay, whatever its text.
 
-    Its candidates become one for each memory that the first one stored.  A hard promise, which nothing turns off.
+    Its candidates become one duplicate for each memory stored then.  No option disables this.
     """
     proposal = candidates[0].proposal
     ids = snapshot.receipts.get(snapshot.reference(proposal.client_ref)) if proposal.client_ref is not None else None
@@ -41,10 +41,10 @@ def _was_erased(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
 
 
 def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
-    """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
+    """Refuse what is already stored: the same words, or nearly the same meaning without a new word.
 
-    Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again passively, nor from what was
-    asked for before.
+    ``deduplicate=False`` disables this.  An erased text is always refused, if it was requested before the erasure or
+    extracted without an explicit request.
     """
     if candidate.is_wanted and _was_erased(candidate, snapshot):
         candidate.refuse("discarded_policy", Reason.ERASED)
@@ -56,14 +56,14 @@ def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
             candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
         return
     if candidate.is_listed and (known := snapshot.match_passages(candidate)):
-        # What recall gave out comes back: nothing is said by it, so that nothing is said once more either.
+        # Recall's own output was sent back: it is no statement, so it does not count as a repetition.
         candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif known := snapshot.same_text(candidate):
         extend_validity(candidate, known, snapshot)
         snapshot.count_repetition(candidate, known)
         candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
     elif known := snapshot.said_until_then(candidate):
-        candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)  # what of it has ended does not hold again by that
+        candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)  # this does not revive its ended words
     elif known := snapshot.match_passages(candidate):
         candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif candidate.slot is None and (near := near_duplicate(snapshot, candidate, threshold=NEAR)):
@@ -73,7 +73,7 @@ def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
 
 
 def _said_before(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> MemoryState | None:
-    """What says the same in other words and stands for it, of what no caller asked to have remembered as it is."""
+    """A memory with the same content in other words that can stand for the candidate; None if ``is_meant``."""
     if candidate.slot is not None or candidate.parts or candidate.closed or candidate.proposal.is_meant:
         return None
     same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in snapshot.changed_by(one))

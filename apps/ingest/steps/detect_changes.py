@@ -1,7 +1,7 @@
-"""What a candidate changes of what is there.  Told before the lock, so that no model runs under it; done under it.
+"""Detect which earlier statements each candidate changes, before the lock, so that no model runs under it.
 
-Beside the slots, which know some changes for certain: any statement, of whatever it is, may end or repeat another.  A
-change ends words, never what stands beside them (docs/adr/0029, 0031).
+This complements slots, which detect only some changes, with certainty: here any statement may end or repeat another.
+A change ends words, never the text beside them (docs/adr/0029, 0031).  ``apply_changes`` applies it under the lock.
 """
 
 import logging
@@ -35,14 +35,14 @@ _SURENESS: Final = Sureness()
 _COLUMNS: Final = (
     "pk", "tenant_id", "project_id", "text_ct", "said_ct", "parts_ct", "revision", "text_mac", "actor_token",
 )  # fmt: skip
-_OF_BATCH: Final = 32  # of what the batch said before, the last so many
+_OF_BATCH: Final = 32  # each candidate is compared with this many before it in the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Earlier:
-    """A statement that a candidate may change.  said: as it was said, of which ``text`` is what holds.
+    """A statement that a candidate may change.  said: its original text.  text: the part that still holds.
 
-    memory_id: None of one that the same batch says.  cosine: with what the candidate says.
+    ended: spans of ``said`` that do not.  memory_id: None if it is part of the same batch.  cosine: with the candidate.
     """
 
     memory_id: int | None
@@ -54,9 +54,9 @@ class _Earlier:
 
 
 def detect_changes(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
-    """Fill in what each candidate changes of what is at rest and of what the batch said before it.
+    """Set each candidate's changes of stored memories and of earlier candidates of the batch.
 
-    Nothing where there is no classifier, or it fails: then the slots alone know of changes.
+    Without a classifier, or if it fails, only slots detect changes.
     """
     classifier = get_classifier()
     if classifier is None or not tools.cipher.is_searchable:
@@ -75,7 +75,7 @@ def detect_changes(candidates: Sequence[MemoryCandidate], tools: PipelineContext
 
 
 def _may_change(candidate: MemoryCandidate) -> bool:
-    """Whether the user, or the person who speaks, asserts something by it."""
+    """Whether it is an assertion of the user or a named speaker, and short enough for the classifier."""
     proposal = candidate.proposal
     return (
         candidate.is_wanted
@@ -102,7 +102,7 @@ def _changes(candidate: MemoryCandidate, earlier: Sequence[_Earlier], classifier
 
 
 def _nearest(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> list[list[_Earlier]]:
-    """For each candidate the nearest memories that hold, said by the same person."""
+    """For each candidate, the nearest current memories of the same speaker and project."""
     found: list[list[_Earlier]] = []
     with tenant_transaction(tools.scope):
         near = [_cosines(one, tools) for one in candidates]

@@ -1,4 +1,4 @@
-"""Vectors, within a short budget; what the budget does not reach is embedded from the outbox."""
+"""Embed candidates within a short time budget; the outbox embeds the rest."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from apps.memories.embedding import embed_within
 
 
 def embed(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
-    """Fill in the vector of each candidate still wanted that the budget reaches."""
+    """Set the vectors of undecided candidates, as far as the time budget allows."""
     if tools.embed_seconds <= 0:
         return
     wanted = {place: one.text for place, one in enumerate(candidates) if one.is_wanted and place not in tools.vectors}

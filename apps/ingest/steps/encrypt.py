@@ -1,4 +1,4 @@
-"""Candidate to row: what it says sealed, what it is known by keyed."""
+"""Turn a candidate into a row: its content encrypted, its lookup values keyed."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from apps.memories.types import confidence
 
 
 def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
-    """The memory's row, not yet saved.  The candidate has its id."""
+    """The memory's row, not yet saved.  The candidate must have its id."""
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
     known = snapshot.by_id[candidate.memory_id]
     proposal, cipher, now = candidate.proposal, snapshot.cipher, snapshot.now
@@ -80,7 +80,7 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
 
 
 def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime) -> None:
-    """What a memory had elsewhere beyond what every proposal says.  Saying that it was pinned there pins nothing."""
+    """Copy the attributes of an imported memory.  It is pinned only if the import is vouched for."""
     row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned and is_vouched, kept.is_summary
     row.retention_status = "archived" if kept.is_archived else "active"
     row.confidence = row.confidence if kept.confidence is None else kept.confidence
@@ -89,7 +89,7 @@ def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime)
 
 def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValues:
     proposal = candidate.proposal
-    # What accumulates is another row each time it is stated, and has another public id.
+    # Each restatement of an accumulating type is a new row with its own public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
     return LookupValues(
         voice=speaker_key(proposal),
@@ -101,7 +101,7 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
 
 
 def _is_restatement(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
-    """Whether an older row has the value already: said again in more words it is stored, and is another memory."""
+    """Whether an older row of the slot has the same value: then this one, with more words, is another memory."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
     same = (known.id for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac)

@@ -1,4 +1,4 @@
-"""Who and what a candidate is about, in its own words; which entities these are is resolved under the lock."""
+"""Extract the entity mentions of candidates; they are resolved to entities under the lock."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,7 +21,7 @@ from text.vocabulary import RELATIONS, relation_of
 
 
 def extract_entities(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
-    """Read who it is about.  A sealed space keeps no entities, so there nothing is read."""
+    """Set each candidate's mentions.  A sealed space stores no entities, so nothing is extracted there."""
     if not tools.cipher.is_searchable:
         return
     for candidate in candidates:
@@ -51,7 +51,7 @@ def _claims_of(candidate: MemoryCandidate) -> Iterator[ClaimPart]:
 
 
 def said_of(candidate: MemoryCandidate) -> StatementContext | None:
-    """What a candidate that is stored says of entities; None where it says nothing."""
+    """The entity statements of a stored candidate; None if it has none."""
     if not candidate.about or candidate.memory_id is None:
         return None
     proposal = candidate.proposal
@@ -67,7 +67,7 @@ def said_of(candidate: MemoryCandidate) -> StatementContext | None:
 
 
 def _stated(claim: PredicateClaim, also: Iterable[str]) -> Mentions:
-    """A fact that is stated as one: between two entities where its predicate is a relation, else about one."""
+    """The mentions of a stated fact: two entities if its predicate is a relation, else one."""
     relation = relation_of(claim.predicate, also)
     owner, _, role = claim.about.partition(".")
     if claim.about == "user":

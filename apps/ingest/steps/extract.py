@@ -1,4 +1,4 @@
-"""Text to candidates, and what is not worth keeping refused with its reason."""
+"""Extract candidates from a text, and refuse what is not worth keeping, with the reason."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,8 +26,8 @@ _SLUG = patterns.compile(r"[^\w]+")
 def extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     """The proposal's candidates, kept and refused, in the order of the text; never empty.
 
-    An explicit proposal is kept whole, as said; what someone other than the user said is then a reference, not a fact.
-    What costs more to read than a text may is kept whole as well, as a fact without a key, ``too_costly``.
+    An explicit proposal is kept whole and unchanged; from a speaker other than the user it is a reference, not a fact.
+    A text that exceeds its time budget is also kept whole, as a fact without a key, with reason ``too_costly``.
     """
     text = proposal.text.reveal()
     try:
@@ -57,7 +57,7 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     if not is_others:
         findings = weighed(text, findings, is_meant=keep_whole)
     if all(finding.decision == "discarded_policy" for finding in findings):
-        # Whatever else would be read of it, and were it too costly: nothing of it is kept.
+        # Nothing of it is kept, even if reading it was too costly.
         return _refused(proposal, findings)
     if any(finding.reason == Reason.TOO_COSTLY for finding in findings):
         raise TooCostly
@@ -80,7 +80,7 @@ def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[MemoryCand
 
 
 def _unread(proposal: Proposal) -> MemoryCandidate:
-    """The whole text, of which nothing is known; refused where policy never lets it be stored."""
+    """The whole text without extraction; refused if it is forbidden content or not the user's."""
     is_others = not is_user(proposal)
     candidate = MemoryCandidate(
         proposal=proposal,
@@ -97,7 +97,7 @@ def _unread(proposal: Proposal) -> MemoryCandidate:
 
 
 def _passages(proposal: Proposal, finding: Finding, lines: Sequence[ListLine]) -> list[Passage]:
-    """The lines that a finding touches, with the sentences of each that it holds."""
+    """The lines that a finding overlaps, each with the sentences that the finding contains."""
     text = proposal.text.reveal()
 
     def said(span: Span) -> Plaintext:
@@ -111,7 +111,7 @@ def _passages(proposal: Proposal, finding: Finding, lines: Sequence[ListLine]) -
 
 
 def _holds(finding: Finding, one: Span, text: str) -> bool:
-    """Dots between sentences say nothing."""
+    """Whether the finding contains the sentence, and that is more than punctuation."""
     is_inside = finding.start <= one.start and one.end <= finding.end
     return is_inside and any(map(str.isalnum, text[one.start : one.end]))
 
@@ -155,7 +155,7 @@ def _part(part: ClaimPart, finding: Finding, proposal: Proposal) -> PartClaim:
 
 
 def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> MemoryCandidate:
-    """The whole text under the type and key that it had.  What may never be stored is refused here too."""
+    """An imported memory: the whole text with its type and key.  Forbidden content is refused here too."""
     value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
     candidate = MemoryCandidate(
         proposal=proposal,
@@ -170,20 +170,20 @@ def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> Me
 
 
 def _value_of(proposal: Proposal, key: str, *, now: datetime) -> str | None:
-    """What the text says under this key, where it is read so."""
+    """The value that extraction finds in the text for this key; None if it finds another key."""
     (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=proposal.occurred_at or now, keep_whole=True)
     return finding.value if finding.key == key else None
 
 
 def _unless_forbidden(candidate: MemoryCandidate) -> MemoryCandidate:
-    """The candidate, refused where policy never lets its text be stored, no matter who says what it is."""
+    """The candidate, refused if its text is forbidden content, regardless of the sender."""
     if refusal := policy_refusal(candidate.text.reveal()):
         candidate.refuse("discarded_policy", refusal)
     return candidate
 
 
 def _as_stated(proposal: Proposal, claim: PredicateClaim) -> MemoryCandidate:
-    """A fact under the key by which extraction would know it.  What may never be stored is refused here too."""
+    """A stated fact, with the key that extraction would give it.  Forbidden content is refused here too."""
     is_many = predicate_of(claim.predicate).is_many
     value = slug(claim.object) or canonical(claim.object)
     key = f"{claim.about}.{claim.attribute}"
@@ -200,7 +200,7 @@ def _as_stated(proposal: Proposal, claim: PredicateClaim) -> MemoryCandidate:
 
 
 def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> MemoryCandidate:
-    """What a person has let through: sure to be as it was read, or, where they edited it, as it is to be read now."""
+    """An accepted candidate, with full confidence: as extracted before, or again if the reviewer edited it."""
     (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=read.said_at, keep_whole=True)
     candidate = MemoryCandidate(
         proposal=proposal,
@@ -229,7 +229,7 @@ def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> MemoryCandidat
 
 
 def _about(key: str | None, proposal: Proposal) -> str | None:
-    """The key with "user" replaced by the speaker's name: two people who share a space do not share a home town."""
+    """The key with "user" replaced by the speaker's name, so that two speakers of one space have separate slots."""
     name = participant(proposal)
     if key is None or name is None or not (key == "user" or key.startswith("user.")):
         return key

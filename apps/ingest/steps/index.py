@@ -1,4 +1,4 @@
-"""The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, together."""
+"""The only step that writes: rows, postings, vectors, entities, edges, decisions, history, audit and outbox."""
 
 from collections.abc import Sequence
 from functools import partial as bound
@@ -41,7 +41,7 @@ def index(
     snapshot: SpaceSnapshot,
     tools: PipelineContext,
 ) -> None:
-    """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the snapshot."""
+    """Write the decided batch, in the transaction that locked the snapshot.  batch: each proposal's candidates."""
     candidates = [candidate for one in batch for candidate in one]
     new = [one for one in candidates if one.memory_id in snapshot.by_id and snapshot.by_id[one.memory_id].is_new
            and one.decision in MADE]  # fmt: skip
@@ -53,8 +53,8 @@ def index(
         snapshot.space.doc_count += len(new)
         snapshot.space.term_total += sum(len(one.terms) for one in new)
     ended = [known for known in snapshot.by_id.values() if known.ended and known.is_current]
-    # The index of one current row per slot is checked at every statement: old rows go before new ones come,
-    # and a holder leaves the slot before an earlier one comes back to it.
+    # The unique index of one current row per slot is checked at every statement: close old rows before inserting new
+    # ones, and close a holder before reviving an earlier one.
     for known in sorted(changed, key=lambda known: known.validity == "current"):
         _write_change(known, snapshot)
     _write_claims([part for known in snapshot.by_id.values() for part in known.parts if part.has_changed], snapshot)
@@ -67,7 +67,7 @@ def index(
         revived = [known.id for known in changed if known.is_current and not known.was_current]
         if waiting := without_vector + _out_of_date(revived, snapshot):
             enqueue(snapshot.scope, "embed", waiting, now=tools.now)
-        # In nearly the same words: no repetition to count, but it was said.
+        # A near duplicate is not counted as a repetition, but renews the memory.
         if nearly := {one.memory_id for one in candidates if one.reason == Reason.NEAR_DUPLICATE and one.memory_id}:
             renew(snapshot.scope, nearly, now=snapshot.now)
         _write_history(new, changed, snapshot)
@@ -88,7 +88,7 @@ def index(
 
 
 def _end_parts(known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """Take the words that are over out of a memory that holds otherwise."""
+    """Remove the ended words from a memory that otherwise stays valid."""
     row = Memory.objects.within_tenant(snapshot.scope).get(pk=known.id)
     made = [
         MemoryPart(
@@ -100,7 +100,7 @@ def _end_parts(known: MemoryState, snapshot: SpaceSnapshot) -> None:
 
 
 def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> None:
-    """Claims that were there, of memories that say more, and now end."""
+    """Update stored claims that this batch changed."""
     for part in changed:
         if part.claim_id is not None:
             MemoryClaim.objects.within(snapshot.scope).filter(pk=part.claim_id).update(
@@ -114,7 +114,7 @@ def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> Non
 def _write_new(
     new: Sequence[MemoryCandidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
 ) -> list[int]:
-    """New memories and all that hangs on them; which of them wait for their vector."""
+    """Insert new memories and everything that belongs to them; return the ids of those without a vector."""
     rows = [encrypt(one, snapshot) for one in new]
     vectors = [
         None if one.vector is None else vector_row(row, one.vector, snapshot.cipher, tools.embedder.id, tools.now)
@@ -147,7 +147,7 @@ def _write_new(
 
 
 def _write_parts(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
-    """The claims of new memories that say more than one thing."""
+    """Insert the claims of new memories that have several."""
     made = [
         (part, said, said.claim)
         for one in new
@@ -185,7 +185,7 @@ def _join_clusters(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot, tool
 
 
 def _out_of_date(revived: list[int], snapshot: SpaceSnapshot) -> list[int]:
-    """Those of the revived whose vector is missing or another model's: a refresh passed them by while they slept."""
+    """Revived memories without a vector of the current embedder: a refresh skips superseded memories."""
     if not revived:
         return []
     vectors = MemoryVector.objects.within(snapshot.scope).filter(memory_id__in=revived, embedder=snapshot.embedder)
@@ -193,7 +193,7 @@ def _out_of_date(revived: list[int], snapshot: SpaceSnapshot) -> list[int]:
 
 
 def _write_change(known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """Repeat, prolong, close or revive a row that was there before this batch."""
+    """Update a stored row that this batch repeated, extended, superseded or revived."""
     row = Memory.objects.within_tenant(snapshot.scope).only(*_EVIDENCE).get(pk=known.id)
     row.repetition_count += known.repetitions
     row.confidence = confidence(
@@ -236,7 +236,7 @@ def _write_history(new: Sequence[MemoryCandidate], changed: Sequence[MemoryState
         )
 
     rows = [transition(one.memory_id, "created", one.replaces_id) for one in new if one.memory_id is not None]
-    # A row that a later candidate of the same batch replaced was current for no longer than the batch.
+    # Includes new rows that a later candidate of the same batch replaced.
     rows += [
         transition(known.id, "superseded", known.superseded_by)
         for known in snapshot.by_id.values()
@@ -248,7 +248,7 @@ def _write_history(new: Sequence[MemoryCandidate], changed: Sequence[MemoryState
         for known in snapshot.by_id.values()
         if known.validity == "disputed" and (known.is_new or known.was == "current")
     ]
-    # What was replaced already and is corrected in when it held, or in what came after it.
+    # Rows whose validity is unchanged but whose periods or successor are corrected.
     rows += [
         transition(known.id, "corrected", known.superseded_by)
         for known in changed
@@ -258,7 +258,7 @@ def _write_history(new: Sequence[MemoryCandidate], changed: Sequence[MemoryState
 
 
 def _write_decisions(batch: Sequence[Sequence[MemoryCandidate]], snapshot: SpaceSnapshot) -> None:
-    """One row a candidate, with a keyed digest and no text; and one for each reference that stored something."""
+    """Insert a row per candidate, with a keyed digest and no text, and a receipt per client reference that stored."""
     insert(
         models.Candidate(
             tenant_id=snapshot.scope.tenant_id,

@@ -1,4 +1,4 @@
-"""The keyed handles by which a candidate is known again: digest, slot, value, and its words for the index."""
+"""Compute a candidate's keyed handles (text digest, slot, value) and its terms for the index."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from text.terms import normalised, terms
 
 
 def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
-    """Fill in the handles.  A slot belongs to a project, where there is one; a text, to its speaker.
+    """Set the handles.  A slot is specific to the project, if there is one; a text digest to the speaker.
 
-    Macs are keyed with the space's identity key, which does not rotate with the data key.
+    MACs are keyed with the space's identity key, which does not rotate with the data key.
     """
     cipher, project_id = tools.cipher, tools.scope.project_id
     for candidate in candidates:
@@ -32,7 +32,7 @@ def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContex
         if name := participant(candidate.proposal):
             candidate.actor = name.split()[0].casefold()
         if candidate.key and (group := candidate.kind.group):
-            # Where one may have many (tastes, allergies, children), the key names the one that is meant.
+            # For many-valued properties (tastes, allergies, children), the key contains the value.
             candidate.value = candidate.value or normalised(candidate.text.reveal())
             candidate.slot = slot_in_group(cipher, group, candidate.key, project_id=project_id)
             candidate.value_mac = value_mac(cipher, candidate.value)

@@ -1,4 +1,4 @@
-"""What was extracted and must not be remembered before a person has looked at it: whether it waits, and the queue."""
+"""Review gate: decide which candidates must wait for review, and put them into the queue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from apps.memories.types import confidence
 from apps.projects.models import Review
 from text.extraction.reasons import Reason
 
-UNSURE: Final = 0.50  # below it what was extracted waits (design: the seed's own cases lie on both sides of it)
-MOST_WAITING: Final = 1_000  # in one space; what comes beyond is refused
+UNSURE: Final = 0.50  # candidates with lower confidence wait (design: the seed's own cases lie on both sides of it)
+MOST_WAITING: Final = 1_000  # per space; further candidates are refused
 
 
 def review_reason(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> str:
-    """``low_confidence`` or ``policy`` for what the project wants to have looked at; empty for what it does not."""
+    """``low_confidence`` or ``policy`` if the project's policy requires review, else an empty string."""
     if candidate.proposal.is_meant:
         return ""
     policy = snapshot.review
@@ -34,7 +34,7 @@ def review_reason(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> str:
 
 
 def initial_confidence(candidate: MemoryCandidate) -> float:
-    """The confidence that a memory of it would begin with."""
+    """The initial confidence of a memory made from the candidate."""
     return confidence(
         source_strength=candidate.source_strength,
         repetition_count=1,
@@ -51,9 +51,9 @@ class Queue:
     _room: int | None = None
 
     def take(self, candidate: MemoryCandidate) -> None:
-        """Give a candidate that waits its number in the queue, which may be one that says the same.
+        """Set the review id of a pending candidate; one with the same text shares it.
 
-        What a person rejected before is refused, and what there is no room for.
+        Refuses a text that was rejected before, and any candidate once the queue is full.
         """
         if candidate.decision != "pending":
             return
@@ -69,7 +69,7 @@ class Queue:
             candidate.refuse("discarded_policy", Reason.REVIEW_FULL)
 
     def _met(self, candidate: MemoryCandidate) -> tuple[str, int | None]:
-        """What waits or was rejected and says the same: its state and number."""
+        """State and id of a pending or rejected item with the same text, else ("", None)."""
         for other in self.snapshot.waiting:
             if other.text_mac == candidate.text_mac:
                 return ReviewState.PENDING, other.review_id
@@ -89,7 +89,7 @@ class Queue:
 
 
 def write_waiting(candidates: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
-    """Keep what waits, sealed.  In the transaction that locked the snapshot."""
+    """Insert the pending candidates, encrypted.  Call in the transaction that locked the snapshot."""
     insert(
         ReviewItem(
             id=one.review_id,

@@ -1,7 +1,7 @@
-"""The slot machine: duplicate, revived, superseding, disputed or created (seed-systems 3.4), now or earlier.
+"""Slot decisions: duplicate, revived, superseding, disputed or created (seed-systems 3.4), for now or an earlier time.
 
-What is said of an earlier time than something known already is put where it belongs, and replaces nothing newer: it
-held until the next thing did.  Who is trusted less replaces nothing of who is trusted more (docs/adr/0012).
+A statement about an earlier time is inserted into the slot's history and replaces nothing newer: it held until the next
+one began.  A less trusted statement replaces no more trusted one (docs/adr/0012).
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from text.extraction.reasons import Reason
 
 
 def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
-    """Decide what a candidate that is still wanted does to the slot it claims, and place it on the snapshot."""
+    """Decide what an undecided candidate does to its slots, and add it to the snapshot if it is stored."""
     if not candidate.is_wanted:
         return
     kept = candidate.proposal.kept
@@ -56,7 +56,7 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
 
 
 def close(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
-    """Close the claims that the candidate says are over, whichever row stands for the candidate."""
+    """Close the claims that the candidate ends, whether it was stored or matched a memory."""
     if candidate.memory_id is not None:
         for slot, value in candidate.closed:
             _close(slot, value, candidate, by=candidate.memory_id, snapshot=snapshot)
@@ -82,7 +82,7 @@ def _close(slot: bytes, value: bytes | None, candidate: MemoryCandidate, *, by: 
 
 
 def extend_validity(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """The row says what the candidate says, and may learn from it that it held earlier than was known."""
+    """Extend a matching memory's validity by the times that the candidate gives: an earlier start, or an end."""
     at, until = snapshot.said_at(candidate), snapshot.until(candidate)
     if candidate.slot is None or candidate.slot != known.slot:
         return
@@ -103,14 +103,14 @@ def extend_validity(candidate: MemoryCandidate, known: MemoryState, snapshot: Sp
 
 
 def _end_if_over(known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """What held until a time that has passed stands no more, though nothing took its place."""
+    """Mark a memory whose validity has ended as superseded, although nothing replaced it."""
     end = known.periods.latest.end
     if known.is_current and end is not None and end <= snapshot.now:
         known.validity, known.reason = "superseded", "ended"
 
 
 def _take_in(candidate: MemoryCandidate, kept: ImportedMemory, snapshot: SpaceSnapshot) -> None:
-    """A memory from elsewhere, as it was there; what is newer here stays, and what is trusted more."""
+    """Add an imported memory as it was.  Newer memories here stay, and more trusted ones."""
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
     )
@@ -120,7 +120,7 @@ def _take_in(candidate: MemoryCandidate, kept: ImportedMemory, snapshot: SpaceSn
     candidate.decision, candidate.memory_id = "created", known.id
     if not kept.is_current:
         known.validity, known.reason = "superseded", "newer"
-        # Where it is not told until when it held, it is not said to have held at all.
+        # Without a known end, its validity interval is empty.
         known.periods.latest.end = max(kept.valid_to or known.said_at, known.said_at)
         return
     known.periods.latest.end = kept.valid_to
@@ -132,7 +132,8 @@ def _take_in(candidate: MemoryCandidate, kept: ImportedMemory, snapshot: SpaceSn
 
 
 def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: SpaceSnapshot) -> bool:
-    """Whether the slot has, or had, this very value: then the old row stands for it, unless none says all of it."""
+    """Whether a row that holds or held the slot has the same value and says all of the candidate: then that row stands
+    for it, and the candidate is decided."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
     there = [known for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
     if any(not isinstance(one, MemoryState) and one.is_current for one in there):
@@ -152,7 +153,7 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
             candidate.refuse("merged", Reason.SAME_VALUE, standing.id)
             return True
     for earlier in reversed(rows):
-        # Of two tellings with words of their own each replaced the other: the one that said these comes back.
+        # Rows with the same value but different words replaced each other: revive the one that has these words.
         if earlier is standing or not snapshot.says_nothing_new(candidate, earlier):
             continue
         if place.after is not None or held is earlier:
@@ -167,7 +168,7 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
 
 
 def _said_part(candidate: MemoryCandidate, held: SlotHolder, snapshot: SpaceSnapshot) -> bool:
-    """Whether it states a time in which a part of a memory held, which is over, and says no more than that did."""
+    """Whether the holder is a claim of a memory with the same value, and the candidate adds no words to that memory."""
     return (
         not isinstance(held, MemoryState)
         and held.value_mac == candidate.value_mac
@@ -177,7 +178,7 @@ def _said_part(candidate: MemoryCandidate, held: SlotHolder, snapshot: SpaceSnap
 
 
 def _repeats(candidate: MemoryCandidate, memories: Iterable[MemoryState], snapshot: SpaceSnapshot) -> bool:
-    """Whether one of these memories says all that the candidate says: then it is said once more."""
+    """Whether one of these memories says all that the candidate says: then it is counted as a repetition."""
     if not candidate.proposal.deduplicate:
         return False
     for known in memories:
@@ -189,7 +190,7 @@ def _repeats(candidate: MemoryCandidate, memories: Iterable[MemoryState], snapsh
 
 
 def _repeats_a_part(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
-    """Of a candidate that says several things: whether one that stands says all of it."""
+    """Whether a current memory says all of a candidate with several claims: then it is counted as a repetition."""
     same = [
         known.memory
         for part in candidate.parts
@@ -210,9 +211,9 @@ def _displaced_by_parts(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> 
 
 
 def _place_parts(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
-    """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time.
+    """Put each of the memory's claims into its slot: it ends the current holder, or is itself ended by a later one.
 
-    Where two are of one slot, the last that is said holds.
+    Of two claims for one slot, the last one in the text holds.
     """
     for number, part in enumerate(known.parts):
         after = [one for one in known.parts[number + 1 :] if one.slot == part.slot]
@@ -237,7 +238,7 @@ def _place_parts(candidate: MemoryCandidate, known: MemoryState, snapshot: Space
 
 
 def _says_all_of(candidate: MemoryCandidate, older: SlotHolder, snapshot: SpaceSnapshot) -> bool:
-    """Whether a memory that is one claim and nothing else is said again, in more words."""
+    """Whether the candidate says all of a single-claim memory, so that it can replace it."""
     return (
         isinstance(older, MemoryState)
         and candidate.proposal.deduplicate
@@ -259,7 +260,7 @@ def _revive(candidate: MemoryCandidate, earlier: MemoryState, place: SlotPositio
 
 
 def _put_before(candidate: MemoryCandidate, known: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
-    """What held earlier: history already, between what held before it and what is known of the time after."""
+    """Insert the memory into the slot's history, between the holder at that time and the next one."""
     assert place.after is not None  # noqa: S101  (the caller looked)
     at, end = known.said_at, place.after.stretch.start
     known.validity, known.reason, known.superseded_by = "superseded", "newer", place.after.holder.id
@@ -273,7 +274,7 @@ def _put_before(candidate: MemoryCandidate, known: MemoryState, place: SlotPosit
 def _displace(
     place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot, reason: str = "newer"
 ) -> Iterator[SlotHolder]:
-    """End what held at the time and what stands now; those of them that stood."""
+    """End the holder at that time and the current ones; yield those that were current."""
     for older in place.displaced:
         if older.is_current:
             older.close(by=by, at=at, now=snapshot.now, reason=reason)
@@ -283,7 +284,7 @@ def _displace(
 
 
 def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot) -> None:
-    """What held at the time is over with it; where it was replaced by what came later, the new row stands between."""
+    """End the interval of the holder at that time; if it was replaced later, the new row becomes its successor."""
     assert place.here is not None  # noqa: S101  (the callers looked)
     older, stretch = place.here.holder, place.here.stretch
     older.periods.change(stretch, end=at, now=snapshot.now)
@@ -292,7 +293,7 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
 
 
 def _must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
-    """Whether it would take effect by an authority that it does not have; then a person has to review it first."""
+    """Whether the candidate must be reviewed first, because it lacks the trust to take effect; marks it as pending."""
     if any(snapshot.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", Reason.LESS_TRUSTED)
     elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
@@ -303,14 +304,14 @@ def _must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snap
 
 
 def _may_order(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
-    """Whether an instruction takes effect immediately: asked for as such, or by one who answers for it."""
+    """Whether an instruction takes effect without review: trusted, explicitly requested, or allowed by policy."""
     proposal = candidate.proposal
     if snapshot.trust(candidate) >= Trust.STATED:
         return True
     if not proposal.is_imported and (proposal.is_explicit or proposal.source_kind != "auto"):
         return True
-    # Read by a model it waits in any case: an order planted in a text is written for a model.  So does one in a
-    # file, however it was asked for there: no one has looked at each of its records.
+    # An instruction extracted by a model always waits: planted orders are written for models.  In an import an explicit
+    # request does not count, because no one has checked each record.
     if candidate.extractor == "model":
         return False
     policy = snapshot.policy.instructions
@@ -318,5 +319,5 @@ def _may_order(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
 
 
 def _is_disputed(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
-    """A claim may be; an order or a limit is never half in force."""
+    """Whether a conflict is left open for a decision; orders and limits are never disputed."""
     return candidate.kind.group == "claim" and snapshot.policy.changes == Changes.DISPUTE

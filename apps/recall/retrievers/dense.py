@@ -1,18 +1,18 @@
-"""By meaning: the nearest vectors of the space."""
+"""Dense retriever: the nearest vectors of the space."""
 
 from typing import Final
 
 from apps.memories.nearest import nearest
 from apps.recall.search import Ranking, Search
 
-SURE: Final = 10  # of the best, as many as an answer has: nothing nearer was passed over
+SURE: Final = 10  # the best this many are exact: no nearer vector was missed
 
 
 class DenseRetriever:
     name = "dense"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """Cosine, best first.  Finds nothing while the embedder is down; the words still do."""
+        """Cosine, best first.  Empty while the embedder is down."""
         if search.vector is None:
             return []
         return nearest(

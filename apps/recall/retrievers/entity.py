@@ -1,4 +1,4 @@
-"""By whom and what the question names: memories that mention these entities, by whatever name each goes in them."""
+"""Entity retriever: memories that mention the entities named in the question, under any of their names."""
 
 from apps.entities.mentions import memories_mentioning
 from apps.entities.selectors import entities_named_in
@@ -9,9 +9,9 @@ class EntityRetriever:
     name = "entity"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """Those that mention most of them, and the rarer ones, best first.  Names are compared by their keyed forms.
+        """Memories that mention the most and the rarest of these entities first.  Names are compared as keyed tokens.
 
-        A sealed space keeps no entities, so there it finds nothing.
+        A sealed space stores no entities, so it finds none there.
         """
         here = search.scope.in_spaces(search.space)
         return memories_mentioning(

@@ -1,4 +1,4 @@
-"""Along relations: from what was found best to what it is related to, and on from there (contract 10.7)."""
+"""Graph retriever: follow relations from the best memories found (contract 10.7)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from apps.edges.opened import Neighbour
 from apps.edges.types import factor_of
 
 NAME: Final = "graph"
-SEEDS: Final = 8  # memories from which to set out
-FRONTIER: Final = 32  # memories of each hop from which to go on
-DECAY: Final = 0.6  # of what is passed on, with each hop
-# By the depth asked for: the memories found themselves, those two steps away, those three.
+SEEDS: Final = 8  # memories to start from
+FRONTIER: Final = 32  # memories of each hop that are followed further
+DECAY: Final = 0.6  # factor on the score at each hop
+# Requested depth to the number of hops.
 HOPS: Final = {1: 0, 2: 2, 3: 3}
 
 Steps = Callable[[Sequence[int]], Sequence[Neighbour]]
@@ -19,16 +19,16 @@ Steps = Callable[[Sequence[int]], Sequence[Neighbour]]
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A memory at the end of a path.  score: the seed's, times confidence, type's factor and decay of each step."""
+    """A memory at the end of a path.  score: the seed's, times confidence, type factor and DECAY of each step."""
 
     score: float
     path: tuple[Neighbour, ...] = ()
 
 
 def follow(steps: Steps, seeds: Mapping[int, float], *, hops: int) -> dict[int, Reached]:
-    """The memories within so many steps of the seeds, each by the path that passes most on to it.
+    """The memories within ``hops`` steps of the seeds, each with the path that carries the highest score to it.
 
-    steps: from these memories to those that may be seen.  seeds: id to score.  Ends on cycles, since every step loses.
+    steps: returns the visible neighbours of these memories.  seeds: id to score.  Cycles end, as every step lowers it.
     """
     best = dict(seeds)
     reached: dict[int, Reached] = {}

@@ -1,4 +1,4 @@
-"""By words: BM25 over keyed tokens of stems, any of the words, never all of them."""
+"""Lexical retriever: BM25 over keyed tokens of word stems, with OR semantics."""
 
 from apps.memories import postings
 from apps.recall.search import Ranking, Search

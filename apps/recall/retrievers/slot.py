@@ -1,4 +1,4 @@
-"""By what the question asks of whom: memories that claim it, such as where a person lives."""
+"""Slot retriever: memories that state the property that the question asks for, such as where a person lives."""
 
 from apps.memories.claims import claiming
 from apps.recall.search import Ranking, Search
@@ -9,7 +9,7 @@ class SlotRetriever:
     name = "slot"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """The likeliest property first.  Subject and property are compared by their keyed forms."""
+        """The likeliest property first.  Subject and property are compared as keyed tokens."""
         return claiming(
             search.scope,
             search.space,

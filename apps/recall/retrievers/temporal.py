@@ -1,4 +1,4 @@
-"""By when: memories of the times that the question names, as a date or by how long ago it was."""
+"""Temporal retriever: memories of the times that the question names, absolute or relative."""
 
 from apps.memories.times import of_a_time, years_told_of
 from apps.recall.question import windows
@@ -9,7 +9,7 @@ class TemporalRetriever:
     name = "temporal"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """What fits the time best first, then the newest.  A date without a year is looked for in every year."""
+        """Best match of the time first, then the newest.  A date without a year matches the latest MOST_YEARS years."""
         if not search.question.has_time:
             return []
         return of_a_time(

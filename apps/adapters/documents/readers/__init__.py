@@ -1,1 +1,1 @@
-"""One module for each kind of file: ``read(content)`` yields its text in pieces, in reading order."""
+"""One module per kind of file: ``read(content)`` yields its text in pieces, in reading order."""

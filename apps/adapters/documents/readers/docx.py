@@ -1,4 +1,4 @@
-"""DOCX by python-docx: paragraphs and tables in their order, headers and footers left out, macros never looked at."""
+"""DOCX by python-docx: paragraphs and tables in order, without headers and footers; macros are ignored."""
 
 import io
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def read(content: bytes) -> Iterator[str]:
     for block in Document(io.BytesIO(content)).iter_inner_content():
         if isinstance(block, Table):
             for row in block.rows:
-                # A cell is in ``row.cells`` as often as it says that it is wide, which may be millions.
+                # ``row.cells`` repeats a cell by its declared width, which may be millions.
                 met += sum(max(1, cell.grid_span) for cell in row._tr.tc_lst)
                 if met > MAX_CELLS:
                     raise DocumentTooLarge

@@ -1,4 +1,4 @@
-"""HTML by selectolax: the text of the body.  Nothing that the page refers to is fetched."""
+"""HTML by selectolax: the text of the body.  Linked resources are not fetched."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ from apps.adapters.documents.readers.text import decoded, paragraphs
 from apps.adapters.documents.refusals import DocumentTooLarge
 
 NOT_TEXT: Final = ["script", "style", "noscript", "template", "svg", "head", "iframe", "object", "nav"]
-# A line of its own each; what stands inside a line stays there.
+# Block elements, each put on a line of its own; inline elements stay in their line.
 BLOCKS: Final = "p,div,section,article,h1,h2,h3,h4,h5,h6,li,tr,br,blockquote,pre,table,ul,ol,dt,dd,figcaption"
 
 

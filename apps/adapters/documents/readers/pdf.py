@@ -1,4 +1,4 @@
-"""PDF by pypdf.  Scripts, forms' actions and embedded files are not looked at."""
+"""PDF by pypdf.  Scripts, form actions and embedded files are ignored."""
 
 import io
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from apps.adapters.documents.refusals import DocumentBroken, DocumentEncrypted, 
 
 
 def read(content: bytes) -> Iterator[str]:
-    """The text of each page; a scan has none."""
+    """Yield the text of each page; a scanned page has none."""
     try:
         reader = PdfReader(io.BytesIO(content), strict=False)
-        # Many files are encrypted with no password at all, to forbid printing.
+        # Many files are encrypted with an empty password, to forbid printing.
         if reader.is_encrypted and not reader.decrypt(""):
             raise DocumentEncrypted
         if len(reader.pages) > MAX_PAGES:

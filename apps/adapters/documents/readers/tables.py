@@ -1,4 +1,4 @@
-"""Rows of a table as lines that can be read by themselves: each cell after the name of its column."""
+"""Turn table rows into self-contained lines: each cell is preceded by its column's name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Text, Markdown and source code: paragraphs, as they are."""
+"""Text, Markdown and source code: unchanged paragraphs."""
 
 import codecs
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ def read(content: bytes) -> Iterator[str]:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """What stands between blank lines; indentation is kept, since code has a meaning by it."""
+    """Split at blank lines; indentation is kept, because it is significant in code."""
     yield from _BLANK_LINES.split(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def decoded(content: bytes) -> str:
-    """UTF-8, or UTF-16 where a mark says so, or else what Windows wrote in western Europe."""
+    """Decode UTF-8, UTF-16 with a byte order mark, or else Windows-1252."""
     try:
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return content.decode("utf-16")

@@ -1,4 +1,4 @@
-"""XLSX by openpyxl: values as they were last computed; formulas, macros and linked workbooks are not looked at."""
+"""XLSX by openpyxl: values as last computed; formulas, macros and linked workbooks are ignored."""
 
 import io
 from collections.abc import Iterator
@@ -15,5 +15,5 @@ def read(content: bytes) -> Iterator[str]:
     if len(book.worksheets) > MAX_PAGES:
         raise DocumentTooLarge
     for sheet in book.worksheets:
-        sheet.reset_dimensions()  # what the file says of its size is the file's own idea
+        sheet.reset_dimensions()  # the file's declared dimensions are not trusted
         yield from lines(sheet.iter_rows(values_only=True))

@@ -1,7 +1,7 @@
-"""The file that keeps the ONNX graph between processes, and what its writer and its reader agree on.
+"""File cache of the ONNX graph, shared between processes, and constants that its writer and reader share.
 
-The file: SHA-256 of the rest 32 | serialised ONNX model.  Digest and graph are one file so that one rename puts both in
-place; the digest tells a half-written or damaged file from a good one, not a forged one from a true one.
+Format: SHA-256 of the rest 32 | serialised ONNX model.  Digest and graph share one file, so that one rename installs
+both.  The digest detects a half-written or damaged file, not a forged one.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from apps.adapters.embedders.minilm.weights import WEIGHTS_SHA256
 
 logger = logging.getLogger(__name__)
 
-# Raise it whenever the builder would write a different graph.
+# Increment whenever the builder would write a different graph.
 GRAPH_VERSION: Final = 1
 INPUT: Final = "ids"
 OUTPUT: Final = "vector"
@@ -27,7 +27,7 @@ _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
 def file_name(model: str) -> str:
-    """Of a model that is made from the package's weights: of these, and of the builder, as well as of its own."""
+    """Cache file name of a model; it includes the digest of the package's weights and the builder's version."""
     return f"{model}-int8-{WEIGHTS_SHA256[:16]}-v{GRAPH_VERSION}.graph"
 
 
@@ -35,7 +35,7 @@ FILE_NAME: Final = file_name("all-MiniLM-L6-v2")
 
 
 def find_or_build(folder: Path | None, build: Callable[[], bytes], *, name: str = FILE_NAME) -> bytes:
-    """As ``read_or_build``; built for this process alone without a folder, or where it cannot be used."""
+    """As ``read_or_build``; without a usable folder, the graph is built for this process only."""
     if folder is None:
         return build()
     try:
@@ -49,10 +49,10 @@ def find_or_build(folder: Path | None, build: Callable[[], bytes], *, name: str 
 
 
 def read_or_build(folder: Path, build: Callable[[], bytes], *, name: str = FILE_NAME) -> bytes:
-    """The graph in ``folder`` under that name; built and written there when it is missing or damaged.
+    """Read the graph ``name`` from ``folder``; build it and write it there if it is missing or damaged.
 
-    Processes that need it at the same time wait for the first to build it.  Raises OSError when the folder cannot be
-    used, and whatever ``build`` raises; then nothing is written.
+    Concurrent processes wait for the first one to build it.  Raises OSError when the folder cannot be used, and
+    whatever ``build`` raises; then nothing is written.
     """
     path = folder / name
     graph = _find_graph(path)
@@ -81,7 +81,7 @@ def _write(path: Path, graph: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".tmp", delete=False) as file:
         try:
             file.write(hashlib.sha256(graph).digest() + graph)
-            # The user who sets the product up may not be the one who runs it; the weights are public.
+            # World-readable: the user who installs may differ from the one who runs it, and the weights are public.
             os.fchmod(file.fileno(), 0o644)
             file.flush()
             os.replace(file.name, path)

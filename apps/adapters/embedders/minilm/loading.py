@@ -1,4 +1,4 @@
-"""The fastest way to run the model that works on this machine."""
+"""Load the fastest runtime of the model that works on this machine."""
 
 import logging
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
 logger = logging.getLogger(__name__)
 
-# A new graph must give these texts nearly the vectors that numpy gives them.  Eight bits cost about 0.01; a graph that
-# is wrong in a detail costs far more.
+# A new graph must give these texts nearly the same vectors as numpy.  8-bit weights lower the cosine by about 0.01; a
+# wrong graph lowers it far more.
 _PROBES: Final = (
     "When did Caroline go to the support group?",
     "I moved to Lisbon in March and started working for a small bakery near the river.",
@@ -26,7 +26,7 @@ _LOWEST_COSINE: Final = 0.98
 
 
 class Runtime(Protocol):
-    """One way to run the model.  Safe to share between threads."""
+    """One way to run the model.  Thread-safe."""
 
     @property
     def name(self) -> str: ...
@@ -35,11 +35,11 @@ class Runtime(Protocol):
 
 
 class WrongGraphError(Exception):
-    """A graph gives other vectors than the model."""
+    """A graph's vectors differ from the model's."""
 
 
 def load_runtime(cache_folder: Path | None) -> Runtime:
-    """onnxruntime with 8-bit weights, or numpy where that fails for whatever reason.
+    """Load onnxruntime with 8-bit weights, or numpy if that fails for any reason.
 
     Raises AdapterError when the model itself is missing or not genuine.
     """
@@ -55,7 +55,7 @@ def load_runtime(cache_folder: Path | None) -> Runtime:
 
 
 def _load_onnx(model_folder: Path, tokenizer: WordPiece, cache_folder: Path | None) -> Runtime:
-    # Imported here, so that a platform without onnxruntime still gets as far as numpy.
+    # Imported here, so that numpy still works on a platform without onnxruntime.
     from apps.adapters.embedders.minilm.runtime import OnnxRuntime
 
     def build() -> bytes:

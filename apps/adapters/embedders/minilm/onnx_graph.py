@@ -1,8 +1,8 @@
-"""The model as an ONNX graph with 8-bit weights, written straight from the float weights.
+"""Build the model as an ONNX graph with 8-bit weights, directly from the float weights.
 
-The graph takes the ids of one text and gives its vector.  One text at a time, because activations are quantised with
-one scale per run: beside others, a text's vector would depend on theirs.  It also leaves no padding to mask, and on one
-thread it is no slower.
+The graph takes the ids of one text and returns its vector.  One text at a time, because activations are quantised with
+one scale per run: in a batch, a text's vector would depend on the other texts.  It also needs no padding mask, and on
+one thread it is no slower.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from apps.adapters.embedders.minilm.weights import (
     Norm,
 )
 
-# Operators that onnxruntime adds to the standard: fused and quantised forms.
+# Operators that onnxruntime adds to the standard: fused and quantised ones.
 _EXTENSIONS: Final = "com.microsoft"
 _OPSET: Final = 20
 _EXTENSIONS_OPSET: Final = 1
@@ -34,7 +34,7 @@ _LARGEST_WEIGHT: Final = 64
 
 
 def build_graph(weights: ModelWeights) -> bytes:
-    """The serialised graph.  Input: ids, int64, shape (1, tokens).  Output: vector, float32, shape (1, 384), unit."""
+    """Return the serialised graph.  Input: ids, int64, (1, tokens).  Output: unit vector, float32, (1, 384)."""
     graph = _Graph()
     tokens = _add_layers(graph, weights)
     total = graph.add("ReduceSum", [tokens, graph.constant(np.array([1], np.int64))], keepdims=0)
@@ -45,7 +45,7 @@ def build_graph(weights: ModelWeights) -> bytes:
 
 
 def build_token_graph(weights: ModelWeights) -> bytes:
-    """The same without the mean.  Output: float32, shape (1, tokens, 384), what the last layer makes of each token."""
+    """The same without the mean.  Output: the last layer's token vectors, float32, shape (1, tokens, 384)."""
     graph = _Graph()
     graph.add("Identity", [_add_layers(graph, weights)], outputs=[OUTPUT])
     return graph.serialise([1, "tokens", DIMENSIONS])
@@ -59,7 +59,7 @@ def _add_layers(graph: "_Graph", weights: ModelWeights) -> str:
 
 
 class _Graph:
-    """Nodes and constants in the making; every result is named by its number."""
+    """Graph builder: collects nodes and constants; every result is named by its number."""
 
     def __init__(self) -> None:
         self._nodes: list[Any] = []
@@ -149,7 +149,7 @@ def _add_and_normalise(graph: _Graph, tokens: str, update: str, linear: Linear, 
 
 
 def _multiply(graph: _Graph, rows: str, linear: Linear) -> str:
-    """rows @ matrix; the bias is left to the operator that follows, which adds it in passing."""
+    """rows @ matrix; the operator that follows adds the bias."""
     matrix, scales = _quantise(linear.matrix, axis=0)
     return graph.add_extension(
         "DynamicQuantizeMatMul", [rows, graph.constant(matrix), graph.constant(scales.reshape(-1))]

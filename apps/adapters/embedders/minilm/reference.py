@@ -1,4 +1,4 @@
-"""The model in numpy: exact to float32, the measure for every other runtime and what runs when none is there.
+"""The model in numpy: exact to float32, the reference for every other runtime and the fallback without one.
 
 BERT encoder, mean over the tokens, unit length: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 """
@@ -23,14 +23,14 @@ from apps.adapters.embedders.minilm.weights import (
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
 _HEAD_SIZE = DIMENSIONS // HEADS
-# Enough rows to keep the matrix products busy, few enough for their results to stay in the processor's cache.
+# Enough rows for efficient matrix products, few enough for their results to stay in the processor's cache.
 _TOKENS_PER_BATCH = 1024
 
 
 class NumpyRuntime:
-    """Runs the model with nothing but numpy.
+    """Runs the model with numpy alone.
 
-    Tokens of many texts are packed row under row without padding; only attention looks at one text at a time.
+    Tokens of many texts are concatenated without padding; only attention treats each text separately.
     """
 
     name = "numpy"
@@ -58,7 +58,7 @@ class NumpyRuntime:
 
 
 def encode_tokens(weights: ModelWeights, ids: list[list[int]]) -> Array:
-    """What the last layer makes of each token, text after text.  ids: as of ``_embed_batch``.  Shape (tokens, 384)."""
+    """The last layer's token vectors, text after text, shape (tokens, 384).  ids: as for ``_embed_batch``."""
     lengths = [len(row) for row in ids]
     words: Array = weights.words[np.concatenate(ids)]
     positions = weights.positions[np.concatenate([np.arange(length) for length in lengths])]
@@ -132,7 +132,7 @@ def gelu(values: Array) -> Array:
     for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series += np.float32(coefficient)
         series *= t
-    # Probability beyond |x|; taking it from max(x, 0) serves both signs and cancels nothing.
+    # Probability beyond |x|; subtracting from max(x, 0) works for both signs without cancellation.
     tail = np.float32(0.5) * series * np.exp(np.float32(-0.5) * np.square(size))
     made: Array = np.maximum(values, 0) - size * tail
     return made

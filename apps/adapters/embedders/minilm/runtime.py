@@ -15,22 +15,22 @@ _FATAL_ONLY: Final = 4
 
 
 class _Session:
-    """A graph on the calling thread, one text at a time.  Safe to share between threads."""
+    """Runs a graph on the calling thread, one text at a time.  Thread-safe."""
 
     def __init__(self, graph: bytes) -> None:
         options = onnxruntime.SessionOptions()
-        # Requests are the parallelism.  A second thread per request waits on a busy core more than it helps, and a
-        # spinning one takes that core from another request.
+        # Requests run in parallel already.  A second thread per request would mostly wait for a busy core, and a
+        # spinning one would take the core from another request.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        # Errors reach the caller as exceptions; what the runtime writes to stderr would bypass our log format.
+        # Errors reach the caller as exceptions; the runtime's own output to stderr would bypass our log format.
         options.log_severity_level = _FATAL_ONLY
         self._session: Any = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     def run(self, ids: list[int]) -> Array:
-        """What the graph makes of the one text."""
+        """The graph's output for one text."""
         try:
             output: Array = self._session.run([OUTPUT], {INPUT: np.array([ids], np.int64)})[0][0]
         except Exception as error:  # onnxruntime's errors share no narrower base
@@ -55,7 +55,7 @@ class OnnxRuntime:
 
 
 class OnnxTokens:
-    """Runs a model that says something of each token: shape (tokens, 384)."""
+    """Runs a model that returns a vector per token, shape (tokens, 384)."""
 
     def __init__(self, graph: bytes) -> None:
         self._session = _Session(graph)

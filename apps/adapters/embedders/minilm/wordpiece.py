@@ -1,9 +1,9 @@
 """BERT's uncased WordPiece tokenizer.
 
-Gives the ids that the model's own tokenizer gives.  Nothing a user wrote is remembered between calls: a memo of words
-would make this faster and would be a cache of plaintext.
-The one known difference: about 500 marks and punctuation characters newer than Unicode 8, which the model's tokenizer
-takes for letters, so that the word around them is unknown to it; here the word survives.
+Returns the same ids as the model's own tokenizer.  No words are cached between calls: that would be faster, but it
+would be a cache of plaintext.
+One known difference: the model's tokenizer treats about 500 marks and punctuation characters newer than Unicode 8 as
+letters, so that the word around them becomes unknown; here the word is kept.
 Devlin et al. 2018 (BERT); the splitting rules are those of its reference tokenizer.
 """
 
@@ -49,7 +49,7 @@ class WordPiece:
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
         """Ids of [CLS], the text's first pieces, [SEP]: at most ``max_tokens`` in all.
 
-        Reads no further than it needs, so a long text costs no more than one that fills the window.
+        Reads only as much as needed, so a long text costs no more than one that fills the window.
         """
         pieces = islice(self._pieces(text), max_tokens - 2)
         return [self._starts["[CLS]"], *pieces, self._starts["[SEP]"]]
@@ -94,7 +94,7 @@ def _words(chunk: str) -> list[str]:
         category = unicodedata.category(character)
         if category == "Mn":
             continue
-        # Lower-cased one by one: as a string, a final sigma would become another letter than the tokenizer makes it.
+        # Lower-cased one by one: in a string, a final sigma would become a different letter than in the tokenizer.
         for lowered in character.lower():
             if lowered in _ASCII_MARKS or category[0] == "P" or _is_ideograph(lowered):
                 words += ["".join(current), lowered]
