@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import Error, register
 
-from apps.apikeys.limits import TIERS
+from apps.apikeys.rate_limits import TIERS
 
 FIRST: Final = "apps.api.middleware.RequestIdMiddleware"
 DENYING: Final = ["apps.api.permissions.DenyByDefault"]

@@ -1,4 +1,4 @@
-"""Rate limits, counted in the database by apps.apikeys.limits.  The default tier has none and does no work."""
+"""Rate limits, counted in the database by apps.apikeys.rate_limits.  The default tier has none and does no work."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from apps.accounts.api_sessions import SignedIn
-from apps.apikeys import limits
+from apps.apikeys import rate_limits
 from apps.apikeys.addresses import address_key
 from apps.core.errors import LimitReached
 from apps.projects.scope import Scope
@@ -23,19 +23,19 @@ class RateLimit(BaseThrottle):
     """The windows of the deployment's tier: per key or user, or per address on routes without a credential."""
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
-        tier = limits.TIERS[settings.RATE_LIMIT_TIER]
+        tier = rate_limits.TIERS[settings.RATE_LIMIT_TIER]
         if not tier:
             return True
         if isinstance(request.user, Scope):
-            verdict = limits.take(request.user.principal.label, tier, now=timezone.now())
+            verdict = rate_limits.take(request.user.principal.label, tier, now=timezone.now())
         elif isinstance(request.user, SignedIn):
-            verdict = limits.take(f"account:{request.user.person_id}", tier, now=timezone.now())
+            verdict = rate_limits.take(f"account:{request.user.person_id}", tier, now=timezone.now())
         else:
-            verdict = limits.take(f"ip:{address_of(request)}", limits.WITHOUT_KEY, now=timezone.now())
+            verdict = rate_limits.take(f"ip:{address_of(request)}", rate_limits.WITHOUT_KEY, now=timezone.now())
         request.META[VERDICT] = verdict
         if not verdict.is_allowed:
             if isinstance(request.user, Scope) and request.user.principal.kind == "api_key":
-                limits.note_refused(request.user, now=timezone.now())
+                rate_limits.note_refused(request.user, now=timezone.now())
             raise LimitReached(retry_after=verdict.retry_after_seconds)
         return True
 
@@ -43,7 +43,7 @@ class RateLimit(BaseThrottle):
 def headers_of(request: Request) -> dict[str, str]:
     """X-RateLimit-* headers of the tightest window; empty if no limit is in force."""
     verdict = request.META.get(VERDICT)
-    if not isinstance(verdict, limits.RateVerdict):
+    if not isinstance(verdict, rate_limits.RateVerdict):
         return {}
     return {
         "X-RateLimit-Limit": str(verdict.limit),
@@ -57,7 +57,7 @@ def refuse_guessing(request: Request) -> None:
 
     Only failures are counted and refused: a valid key works even from an address that others misuse.
     """
-    verdict = limits.take(f"failed:{address_of(request)}", limits.FAILED_ATTEMPTS, now=timezone.now())
+    verdict = rate_limits.take(f"failed:{address_of(request)}", rate_limits.FAILED_ATTEMPTS, now=timezone.now())
     if not verdict.is_allowed:
         raise LimitReached("Too many failed attempts.", retry_after=verdict.retry_after_seconds)
 

@@ -15,9 +15,9 @@ from typing import Final
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
-from apps.apikeys import limits
+from apps.apikeys import rate_limits
 from apps.apikeys.addresses import address_key
-from apps.apikeys.limits import RateCeiling, take
+from apps.apikeys.rate_limits import RateCeiling, take
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import LimitReached
@@ -78,7 +78,7 @@ def count_password(address: str, named: str, *, device: str | None = None, now: 
 def forgive(attempt: Attempt) -> None:
     """Remove the attempt from the counters, because it succeeded."""
     for counter, windows in attempt.counted:
-        limits.give_back(counter, windows, now=attempt.at)
+        rate_limits.give_back(counter, windows, now=attempt.at)
 
 
 def count_sign_up(address: str, *, now: datetime) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from apps.apikeys import limits, tokens
+from apps.apikeys import rate_limits, tokens
 from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import expand
@@ -22,7 +22,7 @@ from apps.tenants.models import Tenant
 logger = logging.getLogger(__name__)
 
 _USED_EVERY: Final = timedelta(minutes=1)
-_REFUSALS_NOTED: Final = (limits.RateCeiling(60, 1),)
+_REFUSALS_NOTED: Final = (rate_limits.RateCeiling(60, 1),)
 _NO_DIGEST: Final = bytes(32)
 _KEY, _TENANT = Columns(ApiKey, "api_key"), Columns(Tenant, "tenant")
 _KEY_AND_TENANT: Final = (
@@ -196,7 +196,7 @@ def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) ->
     reason = type(refusal).__name__
     logger.warning("a key was refused", extra={"error": refusal.code})
     who = f"api_key:{known.pk}" if known else "api_key"
-    if not limits.take(f"refused {who}", _REFUSALS_NOTED, now=now).is_allowed:
+    if not rate_limits.take(f"refused {who}", _REFUSALS_NOTED, now=now).is_allowed:
         return
     with tenant_transaction(known) if known else transaction.atomic():
         record(

@@ -7,7 +7,8 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
 from apps.webhooks.events import TYPES
-from apps.webhooks.services import BOUNDS, MOST_URL, RETRY_DEFAULTS, SIGNATURE_DEFAULTS
+from apps.webhooks.retry_policy import RETRY_DEFAULTS
+from apps.webhooks.services import BOUNDS, MOST_URL, SIGNATURE_DEFAULTS
 
 ALGORITHMS: Final = (("hmac-sha256", "HMAC-SHA256"), ("hmac-sha512", "HMAC-SHA512"))
 

@@ -26,7 +26,8 @@ from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import FAILING, rate
 from apps.webhooks.events import CATEGORIES, TYPES
 from apps.webhooks.fanout import hash_of, shown_id
-from apps.webhooks.services import FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, OpenedEndpoint
+from apps.webhooks.retry_policy import RETRY_DEFAULTS
+from apps.webhooks.services import FORMER_SIGNS_FOR, SIGNATURE_DEFAULTS, OpenedEndpoint
 
 READ, WRITE = "webhooks:read", "webhooks:write"
 PAGE: Final = 25

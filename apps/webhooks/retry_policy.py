@@ -1,9 +1,20 @@
 """The retry policy of an endpoint: which attempts are retried, and when."""
 
 import random
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any, Final
 
 from apps.webhooks.models import WebhookEndpoint
+
+RETRY_DEFAULTS: Final[Mapping[str, Any]] = {
+    "retry_enabled": True,
+    "max_retries": 5,
+    "initial_delay_seconds": 10,
+    "max_delay_seconds": 3_600,
+    "backoff_multiplier": 3.0,
+    "retry_status_codes": ["4xx", "5xx"],
+}
 
 
 def delay(endpoint: WebhookEndpoint, attempt: int) -> timedelta:

@@ -32,19 +32,12 @@ from apps.webhooks.models import (
     WebhookEndpoint,
 )
 from apps.webhooks.redelivery import DELIVER
+from apps.webhooks.retry_policy import RETRY_DEFAULTS
 from apps.webhooks.signing import new_secret, shown_prefix
 
 MOST_ENDPOINTS: Final = 100  # per tenant
 MOST_URL: Final = 2_000
 FORMER_SIGNS_FOR: Final = timedelta(hours=24)
-RETRY_DEFAULTS: Final[Mapping[str, Any]] = {
-    "retry_enabled": True,
-    "max_retries": 5,
-    "initial_delay_seconds": 10,
-    "max_delay_seconds": 3_600,
-    "backoff_multiplier": 3.0,
-    "retry_status_codes": ["4xx", "5xx"],
-}
 SIGNATURE_DEFAULTS: Final[Mapping[str, Any]] = {
     "signature_algorithm": Algorithm.SHA256,
     "signature_header": "X-MemorySync-Signature",

@@ -11,7 +11,7 @@ import httpx
 from memorysync import MemorySyncClient, MemorySyncError, RateLimitError
 
 from apps.api.memory.add import proposal
-from apps.api.memory.outputs import decisions_body, memory_body, skip_body
+from apps.api.memory.memory_output import decisions_body, memory_body, skip_body
 from apps.core.plaintext import Plaintext
 from apps.ingest.services import remember
 from apps.memories.selectors import get_memory

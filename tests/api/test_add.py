@@ -11,7 +11,7 @@ from django.db import connections
 from apps.adapters.errors import AdapterError
 from apps.api.fields import MAX_TEXT
 from apps.api.input_serializers import PLATFORM_OWNED
-from apps.api.memory.outputs import MemoryOutput, SkipOutput, StoredOutput
+from apps.api.memory.memory_output import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import OpenedTenant

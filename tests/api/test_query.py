@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from apps.api.memory.outputs import ExplanationOutput, FoundOutput
+from apps.api.memory.memory_output import ExplanationOutput, FoundOutput
 from apps.api.memory.query import QueryOutput
 from tests.api.conftest import Caller
 

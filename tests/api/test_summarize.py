@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.api.memory.outputs import MemoryOutput
+from apps.api.memory.memory_output import MemoryOutput
 from apps.api.memory.summarize import ClusterOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import OpenedTenant

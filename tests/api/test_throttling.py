@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.apikeys import limits
-from apps.apikeys.limits import TIERS, RateCeiling, take
+from apps.apikeys import rate_limits
 from apps.apikeys.onboarding import OpenedTenant
+from apps.apikeys.rate_limits import TIERS, RateCeiling, take
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
 
@@ -83,10 +83,10 @@ class TestWindows:
         take("ann", windows, now=START)
         take("bob", windows, now=START)
 
-        assert limits.forget(now=after(119)) == 2  # the seconds; the minute before still counts
+        assert rate_limits.forget(now=after(119)) == 2  # the seconds; the minute before still counts
 
         assert take("ann", windows, now=after(119)).remaining == 3
-        assert limits.forget(now=after(240)) == 4
+        assert rate_limits.forget(now=after(240)) == 4
 
     def test_one_statement_while_there_is_room(self) -> None:
         with CaptureQueriesContext(
@@ -118,8 +118,8 @@ class TestApi:
     def free(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two a minute with a key and five without, so that a slow machine reaches the limit as well."""
         settings.RATE_LIMIT_TIER = "free"
-        monkeypatch.setitem(limits.TIERS, "free", (RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
-        monkeypatch.setattr(limits, "WITHOUT_KEY", (RateCeiling(60, 5),))
+        monkeypatch.setitem(rate_limits.TIERS, "free", (RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+        monkeypatch.setattr(rate_limits, "WITHOUT_KEY", (RateCeiling(60, 5),))
 
     def test_default_has_no_limit_and_does_no_work(self, alice: Caller) -> None:
         with CaptureQueriesContext(connection) as queries:

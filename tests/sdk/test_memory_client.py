@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from memorysync import AuthError, BulkAddItem, NotFoundError, RateLimitError, ValidationError
 
-from apps.apikeys import limits
+from apps.apikeys import rate_limits
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests import once
@@ -184,7 +184,7 @@ def test_rate_limit_tells_the_client_how_long_to_wait(
     make: Make, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATE_LIMIT_TIER = "free"
-    monkeypatch.setitem(limits.TIERS, "free", (limits.RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+    monkeypatch.setitem(rate_limits.TIERS, "free", (rate_limits.RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
     client = make()
 
     client.refresh()

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.services import get_or_create_person
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys import limits, quota
+from apps.apikeys import quota, rate_limits
 from apps.apikeys import services as keys
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
@@ -276,7 +276,7 @@ def test_a_key_that_asks_too_often_is_told_of_once_a_minute(
     program = replace(admin, principal=Principal(kind="api_key", id=7))
 
     for second in (0, 1, 59, 121):
-        limits.note_refused(program, now=NOW + timedelta(seconds=second))
+        rate_limits.note_refused(program, now=NOW + timedelta(seconds=second))
     clock.advance(minutes=3)
     work()
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from text.dates.calendar import READERS, Calendar, When
 from text.dates.clock import CLOCK, clock_time
-from text.dates.forms import FORMS, MAY_HOLD, RECURRING
+from text.dates.expressions import FORMS, MAY_HOLD, RECURRING
+from text.dates.number_words import WEEKDAYS
 from text.dates.tense import NEW_DATE, OLD_DATE, is_habit, is_past
-from text.dates.words import WEEKDAYS
 
 __all__ = ["When", "find", "without_dates"]
 

@@ -5,8 +5,8 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from text import patterns
+from text.dates.number_words import HOLIDAYS, MONTHS, NUMBERS, ORDINALS, SEASONS, WEEKDAYS
 from text.dates.tense import RESCHEDULED
-from text.dates.words import HOLIDAYS, MONTHS, NUMBERS, ORDINALS, SEASONS, WEEKDAYS
 
 
 class When(NamedTuple):

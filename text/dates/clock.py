@@ -3,7 +3,7 @@
 from datetime import time
 
 from text import patterns
-from text.dates.words import NUMBERS
+from text.dates.number_words import NUMBERS
 
 CLOCK = patterns.compile(
     r"(?:(?:\bat|@|\bby|\bfrom|\baround|\buntil|,|\bto)\s*)?\b(?:(?P<h>[01]?\d|2[0-3])(?::|\."

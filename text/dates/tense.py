@@ -1,7 +1,7 @@
 """Whether a clause is about the past or the future, a habit, or a new date that replaces an old one."""
 
 from text import patterns
-from text.dates.forms import DAYNAME, MONTH
+from text.dates.expressions import DAYNAME, MONTH
 
 OLD_DATE = patterns.compile(
     r"(?:\bfrom|\binstead of|(?:\bnot|n'?t)(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?"

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import MetadataOfSaid, Tags
 from apps.api.fields import Flag, Fraction, Label, Moment, Text, Whole, is_label, read_moment
 from apps.api.input_serializers import OWNERS, WriteInput
-from apps.api.memory.outputs import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
+from apps.api.memory.memory_output import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext

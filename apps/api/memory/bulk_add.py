@@ -13,7 +13,7 @@ from apps.api.errors import invalid
 from apps.api.fields import Flag
 from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.add import RememberInput, proposal
-from apps.api.memory.outputs import DecisionOutput, decisions_body
+from apps.api.memory.memory_output import DecisionOutput, decisions_body
 from apps.api.operations import operation
 from apps.api.views import ApiView, EndUserMissing
 from apps.core.errors import DomainError

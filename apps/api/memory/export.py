@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from apps.api.memory.outputs import MemoryOutput, memory_body
+from apps.api.memory.memory_output import MemoryOutput, memory_body
 from apps.api.memory.relations import RelationOutput, relation_body
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import Metadata, Tags
 from apps.api.fields import Fraction, Label
 from apps.api.input_serializers import WriteInput
-from apps.api.memory.outputs import MemoryOutput, memory_body
+from apps.api.memory.memory_output import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.editing import Edit, edit

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import Metadata, OneOrMore, Tags, Weights
 from apps.api.fields import Choice, Flag, Label, Moment, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
-from apps.api.memory.outputs import FoundOutput, memory_body
+from apps.api.memory.memory_output import FoundOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Malformed

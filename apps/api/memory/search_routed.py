@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Choice, Flag, Label, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
-from apps.api.memory.outputs import FoundOutput, memory_body
+from apps.api.memory.memory_output import FoundOutput, memory_body
 from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import Ids
 from apps.api.fields import ClampedInQuery, Flag, Label
 from apps.api.input_serializers import OWNERS, Input, Parameters
-from apps.api.memory.outputs import MemoryOutput, SkipOutput, memory_body
+from apps.api.memory.memory_output import MemoryOutput, SkipOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.selectors import get_memory

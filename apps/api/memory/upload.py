@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from apps.api.fields import Label
 from apps.api.form_fields import FormFile, FormFlag, FormInput, FormMetadata
 from apps.api.input_serializers import OWNERS
-from apps.api.memory.outputs import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
+from apps.api.memory.memory_output import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
 from apps.api.multipart import FormParser
 from apps.api.operations import operation
 from apps.api.views import ApiView

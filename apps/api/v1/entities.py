@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Choice, Label, Whole, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
-from apps.api.memory.outputs import RetainedOutput
+from apps.api.memory.memory_output import RetainedOutput
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.entities.opened import OpenedEntity, OpenedRelation

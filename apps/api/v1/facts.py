@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Clamped, ClampedInQuery, Label, Moment
 from apps.api.input_serializers import Input, Parameters, WriteInput
-from apps.api.memory.outputs import DecisionOutput, RetainedOutput, decisions_body
+from apps.api.memory.memory_output import DecisionOutput, RetainedOutput, decisions_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.ingest.candidates import StatedFact

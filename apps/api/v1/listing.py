@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.api.errors import invalid
 from apps.api.fields import LABEL, WholeInQuery
 from apps.api.input_serializers import Parameters
-from apps.api.memory.outputs import RetainedOutput
+from apps.api.memory.memory_output import RetainedOutput
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.views import MAX_END_USER_ID

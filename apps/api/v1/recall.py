@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from apps.api.collection_fields import Labels
 from apps.api.fields import Text, Whole
-from apps.api.memory.outputs import RetainedOutput
+from apps.api.memory.memory_output import RetainedOutput
 from apps.api.memory.query import MAX_QUERY, MOST
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from text import patterns
-from text.dates.words import MONTHS
+from text.dates.number_words import MONTHS
 from text.extraction.lexicon import (
     BOSS,
     COMPANIES,

@@ -1,7 +1,7 @@
 """Patterns of the forms in which dates are written, and a cheap test for whether a text may contain one."""
 
 from text import patterns
-from text.dates.words import HOLIDAYS, MONTHS, ORDINALS, SEASONS, WEEKDAYS
+from text.dates.number_words import HOLIDAYS, MONTHS, ORDINALS, SEASONS, WEEKDAYS
 
 MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 DAYNAME = "(?:" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b"
