@@ -11,7 +11,7 @@ enable a key write to the keyring first; steps that disable a key write to the m
     destroy    keyring: the wrapped bytes are deleted, the row stays
 
 After a crash between two steps, every live version in the main database can be loaded, and writers use its active
-version.  ``tests/unit/test_key_model.py`` tests all of these states.
+version.  ``tests/crypto/test_key_model.py`` tests all of these states.
 
 The flip need not wait until other processes know the new key.  Every transaction reads the state row, and loads the
 keys again if its epoch differs from that of the cached keys.  The keyring has committed the new key before the main

@@ -910,7 +910,7 @@ def test_stranger_changes_nothing_and_sees_no_more_than_if_the_memory_did_not_ex
 
 
 # Routes whose memories come from a queryset; those that recall are statements of their own, and each condition of those
-# is taken out in tests/isolation/test_filters.py, every wall in tests/flows/test_isolation.py.
+# is taken out in tests/isolation/test_filters.py, every wall in tests/isolation/test_isolation.py.
 BY_QUERYSET = [
     BY_NAME["GET /memory/intelligence"],
     BY_NAME["GET /memory/export"],

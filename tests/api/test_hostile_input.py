@@ -27,9 +27,9 @@ from apps.core.scoping import ScopedModel, tenant_transaction
 from apps.crypto import key_cache
 from apps.projects.scope import Environment
 from tests import once
+from tests.adapters import sample_files as files
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE, make_fresh_caller
-from tests.documents import files
 from tests.forms import form
 from tests.makers import NOW
 

@@ -1,4 +1,4 @@
-"""Numbers of the seeds that a caller meets (seed-systems 3.10); ``tests/unit/test_seed_numbers.py`` has the others."""
+"""Numbers of the seeds that callers meet (seed-systems 3.10); the others: ``tests/recall/test_seed_numbers.py``."""
 
 from typing import Any
 

@@ -12,9 +12,9 @@ from apps.ingest import documents
 from apps.ingest.models import Candidate
 from apps.memories.models import Memory
 from apps.tenants.models import EndUser
+from tests.adapters import sample_files as files
+from tests.adapters.sample_files import FACT
 from tests.api.conftest import Caller
-from tests.documents import files
-from tests.documents.files import FACT
 from tests.forms import form
 
 pytestmark = pytest.mark.django_db(databases="__all__")

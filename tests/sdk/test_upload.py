@@ -4,8 +4,8 @@ import pytest
 from memorysync import AddSkippedResponse, Memory, MemorySyncError, ValidationError
 
 from tests import once
-from tests.documents import files
-from tests.documents.files import FACT
+from tests.adapters import sample_files as files
+from tests.adapters.sample_files import FACT
 from tests.sdk.conftest import Make
 
 pytestmark = pytest.mark.django_db(databases="__all__")

@@ -1,6 +1,6 @@
 """Random histories of one slot against a naive replay of its log: late, corrected, over, replaced, back, forgotten.
 
-``HISTORIES=5000 scripts/test tests/flows/test_histories.py`` runs as many; a few with every change.
+``HISTORIES=5000 scripts/test tests/memories/test_histories.py`` runs as many; a few with every change.
 """
 
 import os

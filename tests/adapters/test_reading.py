@@ -21,8 +21,8 @@ from apps.adapters.documents.refusals import (
 )
 from apps.core.errors import DomainError
 from apps.ingest.documents import PASSAGE, passages
-from tests.documents import files
-from tests.documents.files import FACT
+from tests.adapters import sample_files as files
+from tests.adapters.sample_files import FACT
 
 ROWS = [["name", "city", "pets"], ["Ana", "Porto", 2], ["Bo", None, 0]]
 

@@ -19,8 +19,8 @@ from apps.transfers.imports import import_worker
 from apps.transfers.imports.services import Import, cancel_import, get_import, start_import
 from apps.transfers.imports.tasks import work
 from apps.transfers.models.imports import ImportChunk, ImportStatus
-from tests.flows.test_leases import closing
 from tests.makers import make_scope
+from tests.outbox.test_leases import closing
 from tests.poison.apps import HANGS
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")

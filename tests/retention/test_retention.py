@@ -37,8 +37,8 @@ from apps.retention import previewing, retention_sweep, tasks
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.models import RetentionRun
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
-from tests.flows.test_retention_by_day import DAY, Line, lay, remember, say, statuses
 from tests.makers import NOW, make_project, make_scope
+from tests.retention.test_retention_by_day import DAY, Line, lay, remember, say, statuses
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 

@@ -1,6 +1,6 @@
 """Traces of recalls: kept only where wanted, without a word, and replayed to the same order whatever came since.
 
-RECALL_REPLAYS=1000 pytest tests/flows/test_recall_traces.py      replays a thousand after a thousand more writes
+RECALL_REPLAYS=1000 pytest tests/recall/test_recall_traces.py      replays a thousand after a thousand more writes
 """
 
 import io

@@ -11,7 +11,7 @@ from apps.ingest.candidates import Proposal
 from apps.key_management import rotation
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
-from tests.flows.test_key_rotation import finish
+from tests.key_management.test_key_rotation import finish
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

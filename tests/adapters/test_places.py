@@ -15,7 +15,7 @@ import pytest
 from apps.adapters.documents import places, reading
 from apps.adapters.documents.places import DocumentsBusy, place
 from apps.adapters.documents.reading import read_document
-from tests.documents.files import FACT
+from tests.adapters.sample_files import FACT
 
 
 @pytest.fixture(autouse=True)

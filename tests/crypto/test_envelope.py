@@ -307,7 +307,7 @@ def generate_vectors() -> None:
     """Rewrite tests/vectors/envelope_suite1.json.  Only for a new suite, in a file of its own: data sealed by
     suite 1 must open for ever, so these answers never change.
 
-    Run by hand: ``python -c "import tests.unit.test_envelope as t; t.generate_vectors()"``.
+    Run by hand: ``python -c "import tests.crypto.test_envelope as t; t.generate_vectors()"``.
     """
     rng = random.Random("memsync suite 1")
     sizes = [0, 1, 62, 63, 64, 65, 127, 128, 447, 448, 510, 511, 512, 513, 543, 544, 1000, 1023, 1024, 1100]

@@ -12,8 +12,8 @@ from apps.transfers.imports.services import get_import
 from apps.transfers.imports.tasks import work
 from apps.transfers.models.imports import ImportStatus
 from tests.architecture import canaries
-from tests.flows.test_import_parts import POISONED, begin, chunks, sentences, stored
 from tests.poison.apps import ENDURES, HANGS, KILLS
+from tests.transfers.test_import_parts import POISONED, begin, chunks, sentences, stored
 from tests.workers import worker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")

@@ -29,8 +29,8 @@ from apps.retention import previewing
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.retention_sweep import sweep
 from apps.summaries.services import summarize, tend_summaries
-from tests.flows.test_retention_by_day import DAY, remember, statuses
 from tests.makers import NOW, make_scope
+from tests.retention.test_retention_by_day import DAY, remember, statuses
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 

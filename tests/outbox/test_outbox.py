@@ -132,7 +132,7 @@ def put_aside(scope: Scope, count: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_two_workers_at_once_never_do_the_same_piece(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.flows.test_concurrency import at_once
+    from tests.memories.test_concurrency import at_once
 
     put_aside(scope, 100, monkeypatch)
     embedded: list[int] = []

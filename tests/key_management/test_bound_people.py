@@ -21,7 +21,7 @@ from apps.projects.scope import Environment, Scope
 from apps.transfers.exports import people
 from tests.api.conftest import Caller
 from tests.crypto.broken import listed
-from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two
+from tests.key_management.bound import attacker, keys, names, told, told_of_nothing, two
 
 __all__ = ["attacker", "told_of_nothing", "two"]  # the fixtures
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")

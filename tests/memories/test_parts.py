@@ -26,7 +26,7 @@ from apps.projects.scope import SYSTEM, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
-from tests.flows.test_key_rotation import finish
+from tests.key_management.test_key_rotation import finish
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")

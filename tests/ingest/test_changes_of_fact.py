@@ -1,6 +1,6 @@
 """Facts that change, told in a hundred ways, through the whole pipeline: the latest is true, each former one was.
 
-``SCRIPTS=1000 scripts/test tests/flows/test_changes_of_fact.py`` runs as many; a few with every change.
+``SCRIPTS=1000 scripts/test tests/ingest/test_changes_of_fact.py`` runs as many; a few with every change.
 """
 
 import os
@@ -16,7 +16,7 @@ from apps.ingest.candidates import Proposal
 from apps.projects.scope import Scope
 from apps.recall.results import Filters
 from apps.recall.services import recall
-from tests.flows.changes import ATTRIBUTES, Change, script
+from tests.ingest.changes import ATTRIBUTES, Change, script
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

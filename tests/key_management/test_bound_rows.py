@@ -27,7 +27,7 @@ from apps.tenants.models import Membership, Role
 from apps.tenants.selectors import TenantNotFound
 from memsync.ops.doctor.findings import State, Visit
 from memsync.ops.doctor.keys_and_models import check_rows_that_grant
-from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two
+from tests.key_management.bound import attacker, keys, names, told, told_of_nothing, two
 from tests.makers import make_api_key
 from tests.web.people import Person, make_person
 
