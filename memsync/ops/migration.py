@@ -1,9 +1,9 @@
 """Apply the outstanding migrations of one of the two databases."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.apps import apps
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections, router
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
@@ -12,10 +12,20 @@ from django.db.migrations.operations.models import ModelOperation
 
 from memsync.routers import KEYRING
 
+BEFORE_SQUASH: Final = ("tenants", "0001_initial")  # a migration that only databases of earlier versions have applied
+
 
 def migrate(alias: str) -> bool:
-    """Migrate if needed; returns whether anything was applied.  The check is faster than Django's own empty run."""
+    """Migrate if needed; returns whether anything was applied.  The check is faster than Django's own empty run.
+
+    Raises CommandError for a database of a version before the migrations were squashed.
+    """
     executor = MigrationExecutor(connections[alias])
+    if BEFORE_SQUASH in executor.loader.applied_migrations:
+        raise CommandError(
+            "A pre-release version of memsync created this database, and this version cannot migrate it. Export the "
+            "memories with that version, start with new databases, and import them."
+        )
     plan = [migration for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
     if not plan:
         return False
