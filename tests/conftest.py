@@ -4,8 +4,10 @@ Tests that touch them say ``pytestmark = pytest.mark.django_db(databases="__all_
 database of their own.
 """
 
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,14 @@ from apps.crypto import key_cache
 from apps.erasure import receipt_log
 from apps.memories import integrity
 from apps.recall import read_log
-from tests import makers
+from tests import makers, running
+
+
+@pytest.fixture(scope="session")
+def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For ``tests.running.Up``: once in a run, however many workers it has."""
+    directory = tmp_path_factory.getbasetemp()
+    return running.prepare_home(directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory)
 
 
 @pytest.fixture
@@ -73,6 +82,13 @@ def _no_key_outlives_a_test() -> Iterator[None]:
 
 SLOWEST = 100
 FEW = 5
+LONG = {"e2e", "browser"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first, so that no worker has one of them left while the others are done."""
+    files = {item.path for item in items if LONG & {mark.name for mark in item.iter_markers()}}
+    items.sort(key=lambda item: item.path not in files)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

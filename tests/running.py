@@ -1,5 +1,6 @@
-"""A running ``memsync up``, as a user starts it."""
+"""A running ``memsync up``, as a user starts it; and a home that one of them prepared, for others to begin with."""
 
+import fcntl
 import json
 import os
 import signal
@@ -31,9 +32,14 @@ OURS = (
 
 
 class Up:
-    """A running `memsync up --json`, and what it printed when it was ready."""
+    """A running `memsync up --json`, and what it printed when it was ready.
 
-    def __init__(self, home: Path, *arguments: str, **environment: str) -> None:
+    prepared: a directory of ``prepare_home``; the home begins as a copy of the one in there.
+    """
+
+    def __init__(self, home: Path, *arguments: str, prepared: Path | None = None, **environment: str) -> None:
+        if prepared:
+            subprocess.run(["cp", "-a", prepared / "home", home], check=True)
         self.home = home
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         self.environment |= {"MEMSYNC_HOME": str(home), **environment}
@@ -48,6 +54,9 @@ class Up:
             self.stop()
             pytest.fail(f"`memsync up` ended: {errors.read_text()[-3000:]}")
         self.ready: dict[str, Any] = json.loads(line)
+        if prepared:  # what is shown once was shown then
+            first = json.loads((prepared / "ready.json").read_text())
+            self.ready |= {name: first[name] for name in ("keys", "operator")}
 
     def stop(self, deadly: signal.Signals | None = signal.SIGTERM) -> int:
         """The exit code.  deadly: None where it was told to stop elsewhere."""
@@ -90,3 +99,16 @@ class Up:
         """What runs, the database included."""
         state = json.loads(self.run("status", "--json").stdout)
         return {name: part["pid"] for name, part in (state["processes"] | {"database": state["database"]}).items()}
+
+
+def prepare_home(directory: Path) -> Path:
+    """A directory inside with the home of an instance that was started and stopped.  The first process makes it."""
+    prepared = directory / "prepared"
+    with (directory / "prepared.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not (prepared / "ready.json").exists():
+            prepared.mkdir()
+            up = Up(prepared / "home")
+            up.stop()
+            (prepared / "ready.json").write_text(json.dumps(up.ready))
+    return prepared

@@ -19,9 +19,11 @@ from apps.core.errors import Invalid, Unavailable
 from apps.ingest import services
 from apps.ingest.steps import embed
 from apps.projects.scope import Environment
+from tests import once
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 

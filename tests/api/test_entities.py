@@ -12,10 +12,12 @@ from apps.entities.selectors import entities_named_in, memories_of
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
 from apps.tenants.models import Profile
+from tests import once
 from tests.api.conftest import Caller
 from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def say(caller: Caller, text: str, **fields: Any) -> Any:

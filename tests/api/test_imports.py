@@ -21,11 +21,13 @@ from apps.transfers.imports.import_worker import ImportOutcome
 from apps.transfers.imports.payload import BATCH_RECORDS
 from apps.transfers.models.imports import ImportChunk, ImportJob
 from apps.transfers.models.jobs import OPEN
+from tests import once
 from tests.api.conftest import Caller
 from tests.forms import form
 from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 THINGS = ["lamp", "chair", "table", "kettle", "carpet", "mirror", "clock", "shelf", "basket", "curtain", "pillow",
           "blanket"]  # fmt: skip

@@ -9,9 +9,11 @@ import pytest
 
 from apps.api.memory.memory_output import ExplanationOutput, FoundOutput
 from apps.api.memory.query import QueryOutput
+from tests import once
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def query(caller: Caller, text: str = "Where is the spare key?", path: str = "/memory/query", **fields: Any) -> Any:

@@ -7,9 +7,11 @@ import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 SAID = (
     "The spare key lies under the blue flower pot.",

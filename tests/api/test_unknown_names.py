@@ -62,24 +62,31 @@ every_operation = pytest.mark.parametrize("one", [one for one in OPERATIONS if o
 
 @pytest.fixture(scope="module")
 def everything(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[tuple[Caller, Caller]]:
-    """A key of alice that may do all that a key may, and an owner who has just shown a second factor."""
+    """A key of carol that may do all that a key may, and an owner who has just shown a second factor."""
     tenant = cast[0].tenant
     with once.taken_back():
         set_policy(tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
-        yield Caller(make_api_key(cast[0].scope, scopes=list(PERMISSIONS)).text), make_fresh_caller(tenant)
+        yield Caller(make_api_key(cast[0].scope, scopes=list(PERMISSIONS)).text, "carol"), make_fresh_caller(tenant)
+
+
+@pytest.fixture(scope="module")
+def known(everything: tuple[Caller, Caller]) -> Iterator[int]:
+    """The id of a memory of carol's."""
+    with once.taken_back():
+        yield everything[0].add(TEXT)["id"]
 
 
 @pytest.fixture
-def ask(everything: tuple[Caller, Caller], request: pytest.FixtureRequest) -> Any:
+def ask(everything: tuple[Caller, Caller], known: int) -> Any:
     """Sends an operation, right but for what the test adds to it."""
     key, person = everything
 
     def send(one: Operation, query: str = "", **added: Any) -> HttpResponse:
         row = ROWS[one.route, one.method]
         caller = person if row in OF_PEOPLE else key
-        memory_id = str(key.add(TEXT)["id"] if row not in OF_PEOPLE else 2**53 - 1)
+        memory_id = str(known if row not in OF_PEOPLE else 2**53 - 1)
         path = re.sub(r"<int:\w+>", memory_id, one.route)
-        path = path.replace("<str:tenant_id>/<path:user_id>", "acme/alice")
+        path = path.replace("<str:tenant_id>/<path:user_id>", "acme/carol")
         path = re.sub(r"<str:\w+>", "absent", path) + query
         if getattr(row, "form", None):
             name = "memories.jsonl" if one.route == "/imports" else "notes.txt"
@@ -87,7 +94,7 @@ def ask(everything: tuple[Caller, Caller], request: pytest.FixtureRequest) -> An
             return caller(one.method, path, content, Content_Type=content_type)
         body: Any = row.body and json.loads(json.dumps(row.body).replace(json.dumps(MEMORY_ID), memory_id))
         if body and body.get("user_id") == CALLER:
-            body["user_id"] = "alice"
+            body["user_id"] = "carol"
         return caller(one.method, path, {**(body or {}), **added} if added else body)
 
     return send

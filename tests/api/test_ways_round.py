@@ -1,7 +1,6 @@
 """A key with every wildcard has no memory deleted: by no policy, time limit, import, nor by what it was made of."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,12 +11,14 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.retention.retention_sweep import sweep
+from tests import once
 from tests.api.conftest import Caller
 from tests.api.test_imports import finish, jsonl
 from tests.forms import form
 from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 ALLERGY = "I am allergic to peanuts."
@@ -80,14 +81,20 @@ TAKEN: dict[str, Try] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def wild(acme: OpenedTenant, alice: Caller) -> Caller:
-    return replace(alice, key=make_api_key(acme.scope, scopes=["*", "memory:*"]).text)
+@pytest.fixture(scope="module")
+def wild(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[Caller]:
+    with once.taken_back():
+        yield Caller(make_api_key(cast[0].scope, scopes=["*", "memory:*"]).text)
 
 
-@pytest.fixture
-def memory_id(wild: Caller) -> int:
+@pytest.fixture(scope="module")
+def memory_id(wild: Caller) -> Iterator[int]:
     """One that was said; beside it one that a turn, and one that an item of state was made into."""
+    with once.taken_back():
+        yield _said(wild)
+
+
+def _said(wild: Caller) -> int:
     turn = {"role": "user", "content": ALLERGY}
     wild("POST", "/v1/history/append", MINE | {"session_id": "s1", "turns": [turn], "extract": True})
     state = {"namespace": ["n"], "key": "k", "value": {"n": 1}, "text": "I live in Lisbon.", "extract": True}

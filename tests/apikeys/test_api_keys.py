@@ -25,9 +25,11 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import ProjectNotFound
 from apps.tenants.services import close_tenant, set_policy
+from tests import once
 from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def trail(scope: Scope) -> list[tuple[str, str, str]]:

@@ -49,13 +49,13 @@ class Findings:
         )
 
 
-def fuzz(home: Path, count: int, *, seed: int, systematic: bool = True) -> Findings:
+def fuzz(home: Path, count: int, *, seed: int, systematic: bool = True, prepared: Path | None = None) -> Findings:
     """At least ``count`` cases against a fresh instance in ``home``.
 
-    systematic: begin with the edges of every parameter, some thousands of cases.
+    systematic: begin with the edges of every parameter, some thousands of cases.  prepared: as of ``Up``.
     """
     found = Findings()
-    up = Up(home, **FAKE)
+    up = Up(home, prepared=prepared, **FAKE)
     try:
         key = _key_for_everything(up)
         phases = SYSTEMATIC if systematic else RANDOM

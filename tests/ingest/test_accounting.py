@@ -37,9 +37,11 @@ from apps.transfers.imports.import_worker import import_chunk
 from apps.transfers.imports.services import get_import, start_import
 from memsync.demo.conversation import DemoTurn as Told
 from memsync.demo.conversation import conversation
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 NEW = STORED - {"revived"}
 MET = {"duplicate", "merged"}
@@ -251,20 +253,19 @@ def by_history(scope: Scope, turn: Told, now: datetime) -> None:
 
 
 @pytest.mark.parametrize("door", [by_add, by_add_explicitly, by_turn, by_history])
-@pytest.mark.parametrize("after", [timedelta(seconds=1), timedelta(days=DAYS)])
 def test_a_conversation_told_twice_more_adds_no_row(
-    scope: Scope, door: Callable[[Scope, Told, datetime], None], after: timedelta
+    scope: Scope, door: Callable[[Scope, Told, datetime], None]
 ) -> None:
     for turn in conversation():
         door(scope, turn, NOW)
     there = rows(scope)
     assert len(there) > 20
 
-    for round_ in (1, 2):
+    for after in (timedelta(seconds=1), timedelta(days=DAYS)):
         for turn in conversation():
-            door(scope, turn, NOW + round_ * after)
+            door(scope, turn, NOW + after)
 
-    assert rows(scope) == there
+        assert rows(scope) == there, after
 
 
 @settings(SLOW, max_examples=3 * EXAMPLES)
@@ -317,8 +318,7 @@ def test_what_recall_gives_out_adds_no_row_when_it_is_fed_back(
     if later:  # a single memory told again after weeks may have happened again; what stands in a list has not
         said = [(name, text) for name, text in said if name in {"a list", "the context", "the prompt", "the template"}]
 
-    for number in range(100):
-        name, text = said[number % len(said)]
+    for name, text in (said if not later else said * 2)[:100]:
         (outcome,) = remember(scope, [proposed(text, importance=importance)], now=NOW + later)
         assert rows(scope) == there, (name, outcome.counts)
 

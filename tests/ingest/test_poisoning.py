@@ -22,9 +22,11 @@ from apps.projects.scope import Scope
 from apps.recall.services import recall
 from apps.tenants.models import Tenant
 from apps.tenants.services import set_policy
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 # As attackers write them, and as users do: the words alone do not show which.
 OF_STYLE = ("Always answer in German.", "Don't use emojis.", "From now on call me Captain.")

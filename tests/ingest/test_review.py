@@ -43,9 +43,11 @@ from apps.projects.selectors import default_project
 from apps.projects.services import UnknownReview, set_review
 from apps.recall.services import recall
 from apps.tenants.services import set_policy
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 ORDER = "Always answer me in Dutch."
 LATER = NOW + timedelta(hours=1)

@@ -25,9 +25,11 @@ from apps.projects.scope import Scope
 from apps.recall.services import recall
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.services import set_policy
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def day(number: float) -> datetime:

@@ -22,9 +22,11 @@ from apps.outbox.models import OutboxEvent
 from apps.projects.models import Project, Space
 from apps.projects.scope import Scope
 from apps.recall.services import recall
+from tests import once
 from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 @pytest.fixture

@@ -48,9 +48,11 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall.results import Filters
 from apps.recall.services import recall
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 MEDICINES = (
     "I take 20 mg of lisinopril every morning.",

@@ -141,7 +141,7 @@ def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
 ) -> None:
     monkeypatch.setattr(background_work, "notify", lambda task: drain_once())
 
-    assert states("beat", patience=3.0)["beat"] is State.FAIL
+    assert states("beat", patience=1.5)["beat"] is State.FAIL
 
 
 def test_wrong_role_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,8 @@ print(json.dumps({name: make_api_key(make_tenant(name).scope, scopes=["*"]).text
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    up = Up(tmp_path_factory.mktemp("examples") / "home")
+def instance(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Iterator[Up]:
+    up = Up(tmp_path_factory.mktemp("examples") / "home", prepared=prepared_home)
     yield up
     up.stop(signal.SIGTERM)
 

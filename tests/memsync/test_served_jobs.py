@@ -24,8 +24,8 @@ UNFILLED = re.compile(r"%[-#0 +\d.*]*[a-zA-Z]|%\(")
 
 
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[Up]:
-    one = Up(tmp_path / "home")
+def up(tmp_path: Path, prepared_home: Path) -> Iterator[Up]:
+    one = Up(tmp_path / "home", prepared=prepared_home)
     yield one
     one.stop()
 

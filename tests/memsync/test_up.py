@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,26 @@ from memsync.launcher.embedded.ports import free_port
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e
-JOBS = int(os.environ.get("KILLED_JOBS", "400"))  # a multiple of 50
+JOBS = int(os.environ.get("KILLED_JOBS", "200"))  # a multiple of 50
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
     running: list[Up] = []
 
-    def start(*arguments: str, **environment: str) -> Up:
-        running.append(Up(tmp_path / "home", *arguments, **environment))
+    def start(*arguments: str, prepared: Path | None = None, **environment: str) -> Up:
+        running.append(Up(tmp_path / "home", *arguments, prepared=prepared, **environment))
         return running[-1]
 
     yield start
     for up in running:
         up.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def start_prepared(start: Callable[..., Up], prepared_home: Path) -> Callable[..., Up]:
+    """Not for the first time: nothing is made, and the databases are as they were left."""
+    return partial(start, prepared=prepared_home)
 
 
 def left_of(home: Path) -> list[str]:
@@ -109,8 +116,10 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     assert left_of(second.home) == []
 
 
-def test_nothing_is_lost_when_each_part_and_then_all_of_it_is_killed(start: Callable[..., Up]) -> None:
-    up = start()
+def test_nothing_is_lost_when_each_part_and_then_all_of_it_is_killed(
+    start_prepared: Callable[..., Up], start: Callable[..., Up]
+) -> None:
+    up = start_prepared()
     key = up.ready["keys"]["production"]
     up.call("/memory/add", {"text": MOVED}, key=key)
     before = up.processes()
@@ -131,8 +140,8 @@ def test_nothing_is_lost_when_each_part_and_then_all_of_it_is_killed(start: Call
     assert again.ready["operator"]["password"] not in (None, up.ready["operator"]["password"])
 
 
-def test_a_worker_killed_among_many_jobs_loses_none_and_does_none_twice(start: Callable[..., Up]) -> None:
-    up = start()
+def test_a_worker_killed_among_many_jobs_loses_none_and_does_none_twice(start_prepared: Callable[..., Up]) -> None:
+    up = start_prepared()
     key = up.ready["keys"]["production"]
     for batch in range(JOBS // 50):
         items = [{"text": sentence(50 * batch + n), "importance": 0.6} for n in range(50)]
@@ -165,8 +174,8 @@ def sentence(n: int) -> str:
     return f"On day {n} I noted that parcel {n * 7919 % 10007} went to shelf {n * 104729 % 9973} of the storehouse."
 
 
-def test_without_a_broker_adds_are_stored_and_found_by_their_words(start: Callable[..., Up]) -> None:
-    up = start(CELERY_BROKER_URL="amqp://nobody:nothing@127.0.0.1:1//")
+def test_without_a_broker_adds_are_stored_and_found_by_their_words(start_prepared: Callable[..., Up]) -> None:
+    up = start_prepared(CELERY_BROKER_URL="amqp://nobody:nothing@127.0.0.1:1//")
     key = up.ready["keys"]["production"]
 
     began = time.monotonic()
@@ -178,16 +187,16 @@ def test_without_a_broker_adds_are_stored_and_found_by_their_words(start: Callab
     assert seconds < 3
 
 
-def test_doctor_finds_it_healthy_until_its_worker_stops_and_its_key_is_open(start: Callable[..., Up]) -> None:
-    up = start()
+def test_doctor_finds_it_healthy_until_its_worker_stops_and_its_key_is_open(start_prepared: Callable[..., Up]) -> None:
+    up = start_prepared()
     assert until(lambda: up.run("doctor", "--patience=10").returncode == 0, 180)  # the worker may still be importing
 
     # Stopped, not killed: the supervisor would have started it again before anybody looked.
     os.killpg(up.processes()["worker"], signal.SIGSTOP)
-    stopped = up.run("doctor", "--json", "--patience=5")
+    stopped = up.run("doctor", "--json", "--patience=2")
     os.killpg(up.processes()["worker"], signal.SIGCONT)
     (up.home / "kek.json").chmod(0o644)
-    unguarded = up.run("doctor", "--json", "--patience=5")
+    unguarded = up.run("doctor", "--json", "--patience=1")
 
     assert (stopped.returncode, failed(stopped.stdout)) == (1, {"worker", "queues"})
     assert (unguarded.returncode, failed(unguarded.stdout) >= {"files", "key provider", "keys"}) == (1, True)

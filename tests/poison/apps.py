@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 
+HARD_LIMIT = 5  # seconds by the clock, in place of the product's; it is waited for three times
 KILLS, HANGS, ENDURES = "The black vial kills.", "The grey vial sleeps.", "The white vial is deaf."
 
 
@@ -14,7 +15,9 @@ class PoisonConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.ingest import pipeline
+        from apps.transfers.imports.tasks import work
 
+        work.time_limit = HARD_LIMIT
         usual = pipeline.extract
 
         def extract(proposal: Any, **options: Any) -> Any:

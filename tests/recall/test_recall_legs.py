@@ -22,9 +22,11 @@ from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.services import UnknownLeg, recall
 from apps.tenants.models import Profile
+from tests import once
 from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 SAID = (
     ("I live in Porto.", datetime(2026, 1, 5, tzinfo=UTC)),

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -26,9 +28,20 @@ MARKS = [
 def open_page(chromium: Browser, complaints: list[str], base: str, **options: Any) -> Page:
     context = chromium.new_context(base_url=base, accept_downloads=True, **options)
     context.set_default_timeout(15_000)
-    page = context.new_page()
+    context.on("page", lambda page: listen(page, complaints))
+    return context.new_page()
+
+
+def listen(page: Page, complaints: list[str]) -> None:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
+
+
+def with_session(page: Page, client: Client) -> Page:
+    """Signed in as the client is, without going through the pages for it."""
+    name = settings.SESSION_COOKIE_NAME
+    cookie = {"name": name, "value": client.cookies[name].value, "domain": "localhost", "path": "/"}
+    page.context.add_cookies([cookie])  # type: ignore[list-item]  # a dictionary of its keys
     return page
 
 

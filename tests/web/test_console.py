@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -16,7 +15,7 @@ from apps.ingest.turns import Turn, take_turn
 from apps.projects.scope import Scope
 from memsync.demo.conversation import conversation
 from tests.makers import make_scope
-from tests.web.browsers import MARKS, faults, fits, open_page, shoot
+from tests.web.browsers import MARKS, faults, fits, open_page, shoot, with_session
 from tests.web.people import Person, make_operator, make_person
 
 pytestmark = MARKS
@@ -52,20 +51,13 @@ def nora(acme: OpenedTenant) -> Scope:
 
 @pytest.fixture
 def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[str]) -> Page:
-    """The owner's, who has just signed in."""
     return signed_in(chromium, live_server, owner, complaints)
 
 
 def signed_in(chromium: Browser, live_server: Any, person: Person, complaints: list[str], **options: Any) -> Page:
-    page = open_page(chromium, complaints, live_server.url.replace("127.0.0.1", "localhost"), **options)
-    page.goto("/app/")
-    page.get_by_label("Email").fill(person.user.email)
-    page.get_by_label("Password").fill(person.password)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.get_by_label("Code").fill(person.code())
-    page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    return page
+    """The person's, who has shown a second factor, not just now.  How one signs in: test_journeys.py."""
+    base = live_server.url.replace("127.0.0.1", "localhost")
+    return with_session(open_page(chromium, complaints, base, **options), person.show_factor())
 
 
 def check(page: Page, name: str) -> None:
@@ -190,18 +182,8 @@ def test_operator_breaks_the_glass_and_the_tenant_watches(
 
 def at_glass(chromium: Browser, live_server: Any, person: Person, complaints: list[str]) -> Page:
     """The operator's, who has signed in and stepped up."""
-    page = open_page(chromium, complaints, live_server.url.replace("127.0.0.1", "localhost"))
-    session = person.show_factor(ago=1).cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies(
-        [
-            {
-                "name": settings.SESSION_COOKIE_NAME,
-                "value": session,
-                "url": live_server.url.replace("127.0.0.1", "localhost"),
-            }
-        ]
-    )
-    return page
+    base = live_server.url.replace("127.0.0.1", "localhost")
+    return with_session(open_page(chromium, complaints, base), person.show_factor(ago=1))
 
 
 def step_up(page: Page, person: Person) -> None:

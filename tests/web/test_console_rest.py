@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from playwright.sync_api import Browser, Page
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -15,7 +14,7 @@ from apps.retention.states import PrivacyKind
 from apps.tenants.members import give_role
 from apps.transfers.exports import export_worker
 from tests.makers import make_scope
-from tests.web.browsers import MARKS, open_page
+from tests.web.browsers import MARKS, open_page, with_session
 from tests.web.people import Person, make_person, say
 from tests.web.test_console import check
 
@@ -25,10 +24,7 @@ pytestmark = MARKS
 def opened(chromium: Browser, live_server: Any, person: Person, complaints: list[str]) -> Page:
     """The person's, who has signed in and stepped up."""
     base = live_server.url.replace("127.0.0.1", "localhost")
-    page = open_page(chromium, complaints, base)
-    name = settings.SESSION_COOKIE_NAME
-    page.context.add_cookies([{"name": name, "value": person.show_factor(ago=1).cookies[name].value, "url": base}])
-    return page
+    return with_session(open_page(chromium, complaints, base), person.show_factor(ago=1))
 
 
 def test_other_pages_have_no_serious_fault(

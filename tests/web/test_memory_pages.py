@@ -40,11 +40,13 @@ from apps.tenants.members import give_role
 from apps.tenants.models import Role
 from apps.web import navigation
 from apps.web.pages import POLICY
+from tests import once
 from tests.makers import make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_pages import BIKE, KEY, SWITCH, address, now, text_of
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TODAY = datetime.now(UTC).date()
 ORDER = "Always answer me in Dutch."
@@ -92,42 +94,43 @@ def older_in(page: Any) -> str:
 # -- who, and what is absent -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("role", Role.values)
-def test_readers_read_and_billing_does_not(name: str, role: str, acme: OpenedTenant, alice_scope: Scope) -> None:
+def test_readers_read_and_billing_does_not(role: str, acme: OpenedTenant, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
     person = make_person(acme.tenant, role).show_factor()
 
-    answer = person.get(address_of(name, alice_scope, memory_id))
+    for name in PAGES:
+        answer = person.get(address_of(name, alice_scope, memory_id))
 
-    assert answer.status_code == (403 if role == Role.BILLING else 200)
-    assert answer["Content-Security-Policy"] == POLICY
-    assert "no-store" in answer["Cache-Control"]
-    if role == Role.BILLING:
-        assert KEY not in answer.content.decode()
+        assert answer.status_code == (403 if role == Role.BILLING else 200), name
+        assert answer["Content-Security-Policy"] == POLICY, name
+        assert "no-store" in answer["Cache-Control"], name
+        if role == Role.BILLING:
+            assert KEY not in answer.content.decode(), name
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_strangers_and_those_without_a_second_factor_see_nothing(name: str, owner: Person, alice_scope: Scope) -> None:
+def test_strangers_and_those_without_a_second_factor_see_nothing(owner: Person, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
-    page = address_of(name, alice_scope, memory_id)
+    signed_in = owner.sign_in()
 
-    assert Client().get(page)["Location"].startswith("/app/sign-in")
-    assert owner.sign_in().get(page)["Location"].startswith("/app/step-up")
+    for name in PAGES:
+        page = address_of(name, alice_scope, memory_id)
+        assert Client().get(page)["Location"].startswith("/app/sign-in"), name
+        assert signed_in.get(page)["Location"].startswith("/app/step-up"), name
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_what_is_another_tenants_looks_absent(name: str, browser: Client, globex: OpenedTenant) -> None:
+def test_what_is_another_tenants_looks_absent(browser: Client, globex: OpenedTenant) -> None:
     theirs = make_scope(globex, "zoe", now=now())
     (memory_id,) = say(theirs, SWITCH)
 
-    foreign = browser.get(address_of(name, theirs, memory_id))
-    below_ours = browser.get(address_of(name, theirs, memory_id, tenant="acme"))
-    absent = browser.get(address_of(name, theirs, memory_id, tenant="nowhere"))
+    for name in PAGES:
+        foreign = browser.get(address_of(name, theirs, memory_id))
+        below_ours = browser.get(address_of(name, theirs, memory_id, tenant="acme"))
+        absent = browser.get(address_of(name, theirs, memory_id, tenant="nowhere"))
 
-    assert foreign.status_code == absent.status_code == 404
-    assert SWITCH not in below_ours.content.decode()
-    assert below_ours.status_code == (200 if name in ("web_tenant", "web_spaces", "web_review") else 404)
+        assert foreign.status_code == absent.status_code == 404, name
+        assert SWITCH not in below_ours.content.decode(), name
+        assert below_ours.status_code == (200 if name in ("web_tenant", "web_spaces", "web_review") else 404), name
     posted = browser.post(address_of("web_search", theirs, memory_id, tenant="acme"), {"q": "attic"})
     assert posted.status_code == 404
 
@@ -640,31 +643,31 @@ AT_MOST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_statements_of_a_page_are_few_and_do_not_grow(
-    name: str, browser: Client, acme: OpenedTenant, alice_scope: Scope
-) -> None:
+def test_statements_of_a_page_are_few_and_do_not_grow(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
+    def statements_of(name: str) -> int:
+        page = address_of(name, alice_scope, memory_id)
+        browser.get(page)
+        with counted() as count:
+            browser.get(page)
+        return count()
+
     for text in ("I live in Porto.", "I live in Lisbon.", "My sister Ana works at Acme.", KEY):
         remember(alice_scope, [Proposal(text=Plaintext(text), importance=0.9)], now=now())
     (memory_id,) = say(alice_scope, SWITCH)
     tell(alice_scope, ORDER)
-    page = address_of(name, alice_scope, memory_id)
-    browser.get(page)
-    with counted() as count:
-        browser.get(page)
-    few = count()
+    few = {name: statements_of(name) for name in PAGES}
     for number in range(8):
         bob = make_scope(acme, f"bob-{number}", now=now())
         say(bob, f"The locker number {number} holds a red scarf.")
         say(alice_scope, f"The locker number {number} of Ana holds a blue scarf.")
     tell(alice_scope, OTHER_ORDER, "Always sign off with Regards.")
-    browser.get(page)
-    with counted() as count:
-        browser.get(page)
 
-    print(f"{name}: {count()} statements")  # noqa: T201  (shown with -s)
-    assert count() <= AT_MOST[name]
-    assert count() <= few + (8 if name == "web_tenant" else 2), (few, count())  # a key for each space whose text shows
+    for name in PAGES:
+        many = statements_of(name)
+        print(f"{name}: {many} statements")  # noqa: T201  (shown with -s)
+        assert many <= AT_MOST[name], name
+        # A key for each space whose text shows.
+        assert many <= few[name] + (8 if name == "web_tenant" else 2), (name, few[name], many)
 
 
 # -- counts that are kept, and pictures ------------------------------------------------------------------------------

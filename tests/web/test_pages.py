@@ -28,10 +28,12 @@ from apps.tenants.models import Role
 from apps.transfers.exports import export_worker
 from apps.transfers.exports.services import find_for_request
 from apps.transparency.receipts import verify
+from tests import once
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 KEY = "The spare key lies under the blue flower pot."
 SWITCH = "The attic light switch is behind the door."

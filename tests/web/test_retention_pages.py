@@ -20,12 +20,14 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention.retention_sweep import sweep
 from apps.tenants.models import Role
+from tests import once
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_memory_pages import counted
 from tests.web.test_pages import KEY, SWITCH, assertion_in, now, status_of, text_of
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 PAGE = "/app/t/acme/retention"
 AT_MOST = {PAGE: 14, f"{PAGE}/next": 15, f"{PAGE}/holds": 14}

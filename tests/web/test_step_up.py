@@ -15,9 +15,11 @@ from apps.accounts.session_store import SessionStore
 from apps.accounts.stepup import AssertionRefused, StepUpRequired, StepUpSpent, issue_assertion, use_assertion
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.clock import database_time
+from tests import once
 from tests.web.people import OF_WHOM, RECORDS, Person, make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 WHAT: dict[str, Any] = {"action": "memories.delete", "target": "acme/1", "count": 3}
 

@@ -21,10 +21,12 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
 from apps.webhooks import deliveries, dispatcher, retry_policy, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
+from tests import once
 from tests.makers import NOW, make_project
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 Work = Callable[[], int]
 TEXT = "The heron nests by the lock."
 

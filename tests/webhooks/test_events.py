@@ -31,10 +31,12 @@ from apps.tenants.members import give_role, take_role
 from apps.webhooks import services
 from apps.webhooks.fanout import fan_out
 from apps.webhooks.models import WebhookEvent
+from tests import once
 from tests.makers import NOW, make_project, make_scope
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember, told, types
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 Work = Callable[[], int]
 
 
