@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
+from apps.apikeys import quota
 from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import key_cache
 from apps.erasure import receipt_log
@@ -71,6 +72,12 @@ def _no_count_outlives_a_test() -> Iterator[None]:
     """What took long to count on a busy machine is kept for a while, and the next test would see it."""
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_quota_outlives_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process knows a tenant's for a second, and the tests of a module may share the tenant."""
+    monkeypatch.setattr(quota, "_modes", {})
 
 
 @pytest.fixture(autouse=True)
