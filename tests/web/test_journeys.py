@@ -208,6 +208,8 @@ def add_first_memory(
 def recall_it(page: Page) -> None:
     page.get_by_role("link", name="People and spaces").click()
     page.get_by_role("link", name="alice").click()
+    expect(page.get_by_label("Search memories")).to_be_visible()
+    page.wait_for_load_state()  # or no script listens yet
     page.keyboard.press("/")
     expect(page.get_by_label("Search memories")).to_be_focused()
     page.keyboard.type("What is she allergic to?")
