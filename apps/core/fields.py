@@ -1,5 +1,8 @@
 """Model field for encrypted columns: the model declares which columns are encrypted, and how."""
 
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from django.db import models
@@ -34,6 +37,8 @@ class EncryptedField(models.BinaryField):  # type: ignore[type-arg]  # no generi
         return name, "django.db.models.BinaryField", arguments, options
 
 
-def encrypted_fields(model: type[models.Model]) -> dict[str, EncryptedField]:
+@cache
+def encrypted_fields(model: type[models.Model]) -> Mapping[str, EncryptedField]:
     """Return the model's encrypted fields by column name, in model order."""
-    return {field.attname: field for field in model._meta.concrete_fields if isinstance(field, EncryptedField)}
+    found = {field.attname: field for field in model._meta.concrete_fields if isinstance(field, EncryptedField)}
+    return MappingProxyType(found)

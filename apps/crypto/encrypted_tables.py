@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, Protocol
 
 from django.db import connection
+from django.db.models import Model
 
 from apps.core.fields import EncryptedField, encrypted_fields
 from apps.crypto.envelope import DecryptError
@@ -123,10 +124,6 @@ class SealedColumns:
     model: ClassVar[Any]
 
     @property
-    def columns(self) -> dict[str, EncryptedField]:
-        return encrypted_fields(self.model)
-
-    @property
     def table(self) -> str:
         return str(self.model._meta.db_table)
 
@@ -138,15 +135,14 @@ class SealedColumns:
         for row in rows:
             cipher = ciphers[_space_id(row)]
             try:
-                opened = self.open_columns(row, cipher)
+                opened = open_fields(row, cipher)
             except DecryptError as error:
                 broken.append(
                     Broken(table=self.name, record_id=row.pk, space_id=_space_id(row), reason=error.reason, seen_at=now)
                 )
                 continue
-            seals = [seal_field(self.columns[column], row, raw, cipher) for column, raw in opened.items()]
-            sealed.append([row.pk, cipher.key_version, *seals])
-        types = {"id": "bigint", "key_version": "integer"} | dict.fromkeys(self.columns, "bytea")
+            sealed.append([row.pk, cipher.key_version, *seal_fields(row, opened, cipher)])
+        types = {"id": "bigint", "key_version": "integer"} | dict.fromkeys(encrypted_fields(self.model), "bytea")
         write_columns(self.table, types, sealed, scope)
         return broken
 
@@ -173,16 +169,23 @@ class SealedColumns:
         """Decrypt the row, if it exists, to check it.  Raises DecryptError."""
         row = self.model.objects.within(scope).filter(pk=row_id).first()
         if row is not None:
-            self.open_columns(row, self.ciphers(scope, [row])[_space_id(row)])
-
-    def open_columns(self, row: Any, cipher: SpaceCipher) -> dict[str, bytes | None]:
-        """Return the decrypted content of each encrypted column, in column order."""
-        return {column: open_field(field, row, cipher) for column, field in self.columns.items()}
+            open_fields(row, self.ciphers(scope, [row])[_space_id(row)])
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
         """Return the ciphers for these rows by space id; the tenant's own cipher is under None."""
         found: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
         return found | dict(ciphers_of(scope, {one for row in rows if (one := _space_id(row)) is not None}))
+
+
+def open_fields(row: Any, cipher: SpaceCipher) -> dict[str, bytes | None]:
+    """Decrypt each encrypted column of the row, in model order.  Raises DecryptError."""
+    return {column: open_field(field, row, cipher) for column, field in _fields_of(row).items()}
+
+
+def seal_fields(row: Any, opened: Mapping[str, bytes | None], cipher: SpaceCipher) -> list[bytes | None]:
+    """Encrypt what ``open_fields`` returned, in the same order."""
+    fields = _fields_of(row)
+    return [seal_field(fields[column], row, raw, cipher) for column, raw in opened.items()]
 
 
 def open_field(field: EncryptedField, row: Any, cipher: SpaceCipher) -> bytes | None:
@@ -198,6 +201,11 @@ def seal_field(field: EncryptedField, row: Any, raw: bytes | None, cipher: Space
     if raw is None:
         return None
     return cipher.seal(field.context, row.pk, raw, revision=row.revision if field.is_revised else 0)
+
+
+def _fields_of(row: Any) -> Mapping[str, EncryptedField]:
+    model: type[Model] = type(row)
+    return encrypted_fields(model)
 
 
 def _space_id(row: Any) -> int | None:

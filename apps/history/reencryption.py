@@ -3,7 +3,7 @@
 import orjson
 
 from apps.core.plaintext import Plaintext
-from apps.crypto.encrypted_tables import SealedColumns
+from apps.crypto.encrypted_tables import SealedColumns, open_fields
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.history.models import HistoryTurn, StateItem
 from apps.history.state_lookup_keys import rekey
@@ -21,7 +21,7 @@ class HistoryTurns(SealedColumns):
             return 0
 
         def handles(row: HistoryTurn) -> Handles:
-            opened = self.open_columns(row, before)
+            opened = open_fields(row, before)
             content, about = opened["content_ct"] or b"", opened["about_ct"] or b""
             return handles_of(after, orjson.loads(about), row.seq, Plaintext(content.decode()))
 

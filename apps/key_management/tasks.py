@@ -6,12 +6,11 @@ from celery import shared_task
 from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
-from apps.core.slices import SliceOutcome
+from apps.core.slices import SLICE_SECONDS, SliceOutcome
 from apps.key_management import keys, rotation, scheduler
 from apps.key_management.models import KeyRewrap, KeyRotation
 from apps.projects.scope import SYSTEM
 
-SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 PATIENCE_SECONDS = 30.0  # for a database that restarts
 LONGEST_WAIT = 2.0
 

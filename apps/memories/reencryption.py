@@ -22,9 +22,9 @@ from apps.crypto.encrypted_tables import (
     SealedColumns,
     SealedTable,
     ciphers_of,
-    open_field,
+    open_fields,
     register,
-    seal_field,
+    seal_fields,
     write_columns,
 )
 from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
@@ -135,9 +135,8 @@ def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int
 
 # --- memories, with their words and vectors --------------------------------------------------------------------------
 
-_SEALED: Final = encrypted_fields(Memory)
 _MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": "bigint[]"} | dict.fromkeys(
-    _SEALED, "bytea"
+    encrypted_fields(Memory), "bytea"
 )
 _VECTOR_TYPES: Final = {"id": "bigint", "key_version": "integer", "embedding_ct": "bytea", "signs": "bit(384)"}
 _MAC_TYPES: Final = {
@@ -159,7 +158,7 @@ class Memories:
         for row in rows:
             cipher = ciphers[row.space_id]
             try:
-                opened = {column: open_field(field, row, cipher) for column, field in _SEALED.items()}
+                opened = open_fields(row, cipher)
             except DecryptError as error:
                 broken.append(
                     Broken(table=MEMORY, record_id=row.pk, space_id=row.space_id, reason=error.reason, seen_at=now)
@@ -167,10 +166,7 @@ class Memories:
                 continue
             tags = orjson.loads(opened["tags_ct"]) if opened["tags_ct"] and cipher.is_searchable else []
             tokens = "{" + ",".join(str(cipher.tag_token(tag)) for tag in tags) + "}"
-            sealed.append(
-                [row.pk, cipher.key_version, tokens]
-                + [seal_field(field, row, opened[column], cipher) for column, field in _SEALED.items()]
-            )
+            sealed.append([row.pk, cipher.key_version, tokens, *seal_fields(row, opened, cipher)])
             text = opened["text_ct"] or b""
             words.append(postings.posting_of(row, terms(text.decode()), cipher))
         done = [row[0] for row in sealed]

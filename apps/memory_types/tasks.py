@@ -3,10 +3,8 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.core.slices import SliceOutcome
+from apps.core.slices import SLICE_SECONDS, SliceOutcome
 from apps.memory_types import change_worker
-
-SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
 
 @shared_task(name="types.tend", ignore_result=True)  # type: ignore[untyped-decorator]

@@ -6,8 +6,8 @@ from typing import Final
 
 from apps.outbox.relay import OutboxKind, RoundRobin
 
-# "doctor" belongs to no tenant; `memsync doctor` measures how soon a worker takes it.
-HANDLERS: Final[dict[str, OutboxKind]] = {"doctor": OutboxKind()}
+OF_THE_DOCTOR: Final = "doctor"  # kind of a row without a tenant: `memsync doctor` measures how soon a worker takes it
+HANDLERS: Final[dict[str, OutboxKind]] = {OF_THE_DOCTOR: OutboxKind()}
 
 
 def register(kind: str, handler: OutboxKind) -> None:

@@ -5,10 +5,9 @@ from django.utils import timezone
 
 from apps.core.broker import notify
 from apps.outbox import handlers
+from apps.outbox.handlers import OF_THE_DOCTOR
 from apps.outbox.models import OutboxEvent
 from apps.outbox.relay import HARD_LIMIT, SOFT_LIMIT
-
-OF_THE_DOCTOR = "doctor"  # kind of an outbox row without a tenant, which `memsync doctor` uses as a probe
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types

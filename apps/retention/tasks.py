@@ -7,14 +7,13 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from apps.core.slices import SLICE_SECONDS
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 from apps.retention.requests import expire_requests
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
-
-SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 
 
 @shared_task(name="retention.expire_requests")  # type: ignore[untyped-decorator]  # Celery has no types

@@ -21,10 +21,11 @@ def scope_of(scope: Scope, job: TransferJob) -> Scope:
     return replace(scope, environment=Environment(job.environment), principal=principal, project_id=job.project_id)
 
 
-def delete_ended(scope: Scope, kind: type[TransferJob], *, now: datetime) -> None:
-    """Delete the rows of jobs that ended long ago, except exports whose file still exists."""
+def delete_ended(scope: Scope, kind: type[TransferJob], *, kept_status: str | None = None, now: datetime) -> None:
+    """Delete the rows of jobs that ended long ago, except those with ``kept_status``."""
     # Raw SQL, because Django would collect the dependent rows and delete by id only.
-    statement = SQL("delete from {} where tenant_id = %s and completed_at < %s and not ({})")
-    has_file = SQL("status = 'completed'") if kind.has_file else SQL("false")
+    statement = SQL("delete from {} where tenant_id = %s and completed_at < %s and status is distinct from %s")
     with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(statement.format(Identifier(kind._meta.db_table), has_file), [scope.tenant_id, now - KEPT_FOR])
+        cursor.execute(
+            statement.format(Identifier(kind._meta.db_table)), [scope.tenant_id, now - KEPT_FOR, kept_status]
+        )

@@ -23,7 +23,7 @@ GLOBAL_INDEXES = {
     "apikeys_apikey (project_id)": "Django's, for the key that it refers to; few rows, and never searched by it",
     "audit_auditevent (id)": "of rows that are not chained yet, which whoever commits looks for",
     "outbox_outboxevent (kind, tenant_id, run_after, id)": "one worker drains the queue of all tenants, in turn",
-    "outbox_outboxevent (token)": "whoever is at some of it finds it again, and what nobody is at any more is found",
+    "outbox_outboxevent (token)": "a worker finds its events by it, and events of lost workers are found",
 }
 # Functions that run with their owner's eyes: why, and the SHA-256 of the body that was looked at.
 DEFINER_FUNCTIONS = {

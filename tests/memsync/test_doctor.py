@@ -22,8 +22,9 @@ from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto.models import TenantKey
 from apps.outbox import handlers
+from apps.outbox.handlers import OF_THE_DOCTOR
 from apps.outbox.models import OutboxEvent
-from apps.outbox.tasks import OF_THE_DOCTOR, answer
+from apps.outbox.tasks import answer
 from memsync.launcher.embedded import roles
 from memsync.ops.doctor import background_work, databases, examination, keys_and_models, machine
 from memsync.ops.doctor.findings import DoctorFinding, State, Visit

@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
                 ("tags_ct", models.BinaryField(null=True)),
                 (
                     "handles_ct",
-                    models.BinaryField(help_text="What the keyed handles below stand for, to key them anew."),
+                    models.BinaryField(help_text="What the keyed hashes below are computed from."),
                 ),
                 (
                     "said_ct",

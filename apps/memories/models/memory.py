@@ -144,7 +144,7 @@ class Memory(ScopedModel):
     metadata_ct = EncryptedField(METADATA, is_revised=True, null=True)
     label_ct = EncryptedField(LABEL, null=True, help_text="The canonical key, to show; the slot is for equality.")
     tags_ct = EncryptedField(TAGS, is_revised=True, null=True)
-    handles_ct = EncryptedField(HANDLES, help_text="What the keyed handles below stand for, to key them anew.")
+    handles_ct = EncryptedField(HANDLES, help_text="What the keyed hashes below are computed from.")
     said_ct = EncryptedField(SAID, null=True, help_text="The text as it was said, where a part of it holds no longer.")
     parts_ct = EncryptedField(
         PARTS, is_revised=True, null=True, help_text="Which parts of it hold no longer, since when and by what."

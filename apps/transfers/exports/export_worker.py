@@ -141,7 +141,7 @@ def sweep(*, now: datetime) -> None:
                 job.save(update_fields=["status", "error", "result_ct"])
                 drop_file(scope, [job.pk])
                 _record(scope, job, AuditAction.EXPORT_EXPIRE, job.error, now=now)
-        delete_ended(scope, ExportJob, now=now)
+        delete_ended(scope, ExportJob, kept_status=ExportStatus.COMPLETED, now=now)  # its file is there
 
     sweep_each_tenant(sweep_tenant, logger)
 

@@ -3,12 +3,11 @@
 from celery import shared_task
 from django.utils import timezone
 
+from apps.core.slices import SLICE_SECONDS
 from apps.projects.system import open_jobs
 from apps.transfers.exports import export_worker
 from apps.transfers.models import ExportJob
 from apps.transfers.models.jobs import OPEN
-
-SLICE_SECONDS = 5.0  # then other tasks in the queue get their turn
 
 
 @shared_task(name="exports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types

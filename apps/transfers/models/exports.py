@@ -50,7 +50,6 @@ class ExportJob(TransferJob):
 
     end_user_id = models.BigIntegerField(null=True)
     privacy_request_id = models.BigIntegerField(null=True)
-    has_file = True
 
     status = models.CharField(max_length=12, choices=ExportStatus, default=ExportStatus.PENDING)
     format = models.CharField(max_length=8, choices=Format)

@@ -1,6 +1,6 @@
 """The abstract model of imports and exports: one caller's job, run in slices by a worker."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 
@@ -17,7 +17,6 @@ class TransferJob(ScopedModel):
     """
 
     status: Any
-    has_file: ClassVar = False  # whether an existing file keeps the job's row
 
     public_id = models.CharField(max_length=32)
     environment = models.CharField(max_length=16)

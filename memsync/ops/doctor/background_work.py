@@ -11,8 +11,9 @@ from typing import Final
 from django.db.models import Min
 
 from apps.core.broker import notify
+from apps.outbox.handlers import OF_THE_DOCTOR
 from apps.outbox.models import OutboxEvent
-from apps.outbox.tasks import OF_THE_DOCTOR, answer, drain
+from apps.outbox.tasks import answer, drain
 from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail, ok, warn
 
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
