@@ -873,6 +873,7 @@ STRANGERS: Strangers = {
     "another tenant": lambda acme, globex: Caller(globex.keys[Environment.PRODUCTION]),
     "another end user": lambda acme, globex: Caller(acme.keys[Environment.PRODUCTION], "bob"),
     "staging": lambda acme, globex: Caller(acme.keys[Environment.STAGING]),
+    "development": lambda acme, globex: Caller(acme.keys[Environment.DEVELOPMENT]),
 }
 
 

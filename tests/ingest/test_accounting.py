@@ -261,7 +261,7 @@ def test_a_conversation_told_twice_more_adds_no_row(
     there = rows(scope)
     assert len(there) > 20
 
-    for after in (timedelta(seconds=1), timedelta(days=DAYS)):
+    for after in (timedelta(seconds=1), timedelta(seconds=2), timedelta(days=DAYS), timedelta(days=2 * DAYS)):
         for turn in conversation():
             door(scope, turn, NOW + after)
 
@@ -318,7 +318,8 @@ def test_what_recall_gives_out_adds_no_row_when_it_is_fed_back(
     if later:  # a single memory told again after weeks may have happened again; what stands in a list has not
         said = [(name, text) for name, text in said if name in {"a list", "the context", "the prompt", "the template"}]
 
-    for name, text in (said if not later else said * 2)[:100]:
+    for number in range(100):
+        name, text = said[number % len(said)]
         (outcome,) = remember(scope, [proposed(text, importance=importance)], now=NOW + later)
         assert rows(scope) == there, (name, outcome.counts)
 

@@ -96,6 +96,16 @@ def test_a_second_change_ends_words_of_what_was_left(scope: Scope) -> None:
     ]
 
 
+def test_said_again_of_the_time_before_its_part_ended_it_is_the_same_memory(scope: Scope) -> None:
+    paint = stored(scope, PAINT)
+    stored(scope, BLUE, day=2)
+
+    (again,) = say(scope, PAINT, day=1)
+
+    assert (again.is_stored, again.memory_ids, again.decisions[0].reason) == (False, [paint], "same_text")
+    assert shown(scope, paint) == "The shed is … and the roof of the shed leaks."
+
+
 def test_what_is_over_as_a_whole_is_superseded(scope: Scope) -> None:
     loom = stored(scope, LOOM)
     sold = stored(scope, "We sold the loom that was in the shed.", day=1)

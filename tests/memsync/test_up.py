@@ -16,7 +16,7 @@ from memsync.launcher.embedded.ports import free_port
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e
-JOBS = int(os.environ.get("KILLED_JOBS", "200"))  # a multiple of 50
+JOBS = int(os.environ.get("KILLED_JOBS", "400"))  # a multiple of 50
 
 
 @pytest.fixture
