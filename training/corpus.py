@@ -1,7 +1,8 @@
 """The labelled texts, by author and by split.
 
-Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl`` and
-``guards.jsonl``; test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
+``guards.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``; test authors of turns also have
+``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
@@ -132,6 +133,21 @@ class Author:
     @cached_property
     def questions(self) -> tuple[dict[str, Any], ...]:
         return tuple(self._records("questions"))
+
+    @cached_property
+    def asked(self) -> tuple[dict[str, Any], ...]:
+        """Questions about turns of others: ``of`` is the id of a turn, ``ask`` the question."""
+        return tuple(self._records("asked"))
+
+    @cached_property
+    def nothing(self) -> tuple[dict[str, Any], ...]:
+        """Questions, ``ask``, that no life answers."""
+        return tuple(self._records("nothing"))
+
+    @cached_property
+    def conversations(self) -> tuple[dict[str, Any], ...]:
+        """``kind``, ``items`` and ``questions``, as ``benchmarks recall`` reads them."""
+        return tuple(self._records("conversations"))
 
     def _records(self, name: str) -> Iterator[dict[str, Any]]:
         path = self.root / self.id / f"{name}.jsonl"

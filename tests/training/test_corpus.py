@@ -24,6 +24,9 @@ def test_every_folder_of_texts_has_its_author_and_its_split() -> None:
 def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
     made = list(records(author))
 
+    if author.asked or author.nothing or author.conversations:
+        assert not made
+        return
     assert len(author.utterances) >= 200 or (
         not author.utterances and bool(author.pairs or author.stories or author.guards)
     )
@@ -34,6 +37,35 @@ def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
         said = {turn["id"] for turn in author.life}
         assert len(author.scripts) >= 30
         assert all(gold in said for question in author.questions for gold in question["gold"])
+
+
+@pytest.mark.parametrize("author", [one for one in EVERY if one.conversations], ids=lambda author: author.id)
+def test_every_conversation_is_long_enough_and_its_questions_name_turns_of_it(author: Author) -> None:
+    for conversation in author.conversations:
+        said = {item["id"] for item in conversation["items"]}
+        asked = conversation["questions"]
+
+        assert conversation["kind"] in ("dialogue", "chat", "notes")
+        assert len(said) == len(conversation["items"]) >= 100
+        assert len({item["session"] for item in conversation["items"]}) >= 5
+        assert len(asked) >= 20
+        assert all(set(one["gold"]) <= said for one in asked)
+        assert all(bool(one["gold"]) == (one["category"] != "never") for one in asked)
+
+
+def test_every_question_about_a_turn_names_one_of_the_same_split() -> None:
+    split_of = {said.id: author.split for author in EVERY for said in author.utterances}
+
+    assert sum(len(author.asked) for author in EVERY) >= 10_000
+    assert all(split_of[one["of"]] == author.split for author in EVERY for one in author.asked)
+
+
+def test_the_conversations_are_as_many_as_the_ranking_needs() -> None:
+    kinds = Counter(one["kind"] for author in EVERY for one in author.conversations)
+
+    assert kinds["dialogue"] >= 60
+    assert kinds["chat"] >= 40
+    assert kinds["notes"] >= 12
 
 
 @pytest.mark.parametrize("author", [one for one in EVERY if one.guards], ids=lambda author: author.id)
