@@ -29,8 +29,8 @@ from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
+from apps.recall.default_ranking import FACTORS
 from apps.recall.question import ask, words_that_may_name
-from apps.recall.ranking import ASSISTANT_CHAT, DIALOGUE
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
 from apps.recall.services import rank_legs, recall
@@ -92,8 +92,7 @@ def ablations(*, without: Sequence[str], factors: bool) -> list[Way]:
     ways = [Way(name="as usual", legs=usual)]
     ways += [Way(name=f"without {leg}", legs=[one for one in usual if one != leg]) for leg in usual]
     ways += [Way(name=f"with {leg}", legs=[*usual, leg]) for leg in every if leg not in {*usual, *without}]
-    names = [name for name, weight in {**DIALOGUE, **ASSISTANT_CHAT}.items() if weight or DIALOGUE[name]]
-    return ways + [Way(name=f"factor {name} at 0", legs=usual, weights={name: 0.0}) for name in names if factors]
+    return ways + [Way(name=f"factor {name} at 0", legs=usual, weights={name: 0.0}) for name in FACTORS if factors]
 
 
 def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, ways: Sequence[Way], now: datetime) -> Report:

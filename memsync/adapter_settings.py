@@ -15,7 +15,7 @@ KMS = {
     "OPTIONS": env.json("KMS_OPTIONS", default={"path": str(MEMSYNC_HOME / "kek.json")}),
 }
 EMBEDDER = {
-    "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
+    "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.FineTunedEmbedder"),
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
 }
 _classifier = env.str("CLASSIFIER_BACKEND", default="apps.adapters.classifiers.local.LocalClassifier")

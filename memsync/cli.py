@@ -21,6 +21,7 @@ OURS = (
     "privacy",
     "recall",
     "receipt",
+    "reembed",
     "restore",
     "retention",
     "shred",
@@ -44,6 +45,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync keys ...      rotate, watch, rewrap and destroy the keys that memories are encrypted under
   memsync space ...     list spaces; seal sensitive ones, so that no index data is stored for them
   memsync types ...     add, split and retire memory types, and migrate memories
+  memsync reembed       embed memories again after the embedder changed
   memsync recall ...    list, show and replay recall traces
   memsync retention ... show and set retention rules, preview removals; legal holds
   memsync audit ...     verify, list and export the audit trail

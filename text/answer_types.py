@@ -1,4 +1,4 @@
-"""The type of answer that a question expects, and whether a text contains one.
+"""The type of answer that a question expects, whether a text contains one, and whether the present is asked about.
 
 Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time answers
 "when", one with a number "how many", one with a name "who" and "where".
@@ -40,6 +40,18 @@ _KINDS: Final = (
         _CAPITAL,
     ),
 )
+
+
+_NOW: Final = patterns.compile(
+    r"\b(?:now|currently|current|these days|nowadays|at the moment|at present|today|still|any ?more|latest|lately|"
+    r"in the end|final(?:ly)?)\b",
+    patterns.IGNORECASE,
+)
+
+
+def asks_about_now(question: str) -> bool:
+    """Whether the question asks what holds now, as in "where does she work these days"."""
+    return _NOW.search(question) is not None
 
 
 def kinds_expected(question: str) -> tuple[patterns.Pattern, ...]:

@@ -107,7 +107,7 @@ class Encoder(nn.Module):
         return [torch.cat([next(rows)[1 : len(ids) - 1] for ids in one]) for one in windows]
 
     def changes(self) -> dict[str, Tensor]:
-        """The trained parameters by name, in the form that ``apps.adapters.classifiers.encoder`` reads."""
+        """The trained parameters by name, in the form that ``apps.adapters.embedders.minilm.low_rank`` reads."""
         found: dict[str, Tensor] = {}
         for number, block in enumerate(self.blocks):
             for name in MATRICES:

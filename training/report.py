@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from apps.adapters.classifiers.base import CHANGES, RELATIONS, TYPES, ChangeScores, TurnScores
-from apps.adapters.classifiers.encoder import FOLDER, load_encoder, read_tuned
+from apps.adapters.classifiers.encoder import load_encoder
 from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
 from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.change_rules import Sureness, words_over

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from apps.adapters.classifiers.encoder import FOLDER
 from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.minilm.low_rank import FOLDER
 from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
@@ -29,10 +29,10 @@ from training.comparer import Comparer
 from training.corpus import authors
 from training.reader import Reader
 from training.report import report
+from training.retriever import Example, Retriever, examples
 from training.turns import Turn, turns_of
 
 SEED: Final = 1
-BATCH: Final = 16
 CHUNK: Final = 16  # batches whose examples are sorted by length together
 WARM_UP: Final = 0.06  # share of all steps
 HEADS_RATE: Final = 1e-3
@@ -40,16 +40,22 @@ DECAY: Final = 0.01
 CLIP: Final = 1.0
 REPORT: Final = Path(__file__).parent / "report.json"
 
+Model = Reader | Comparer | Retriever
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How to train a model.  examples: the training data.  length: of an example, in tokens."""
+    """How to train a model.
 
-    make: Callable[[ModelWeights], Reader | Comparer]
+    examples: the training data.  length: of an example, in tokens.  batch: examples in a step.
+    """
+
+    make: Callable[[ModelWeights], Model]
     examples: Callable[[WordPiece, random.Random], list[Any]]
     length: Callable[[Any], int]
     rate: float
     epochs: int
+    batch: int = 16
 
 
 def _turns(tokenizer: WordPiece, order: random.Random) -> list[Turn]:
@@ -72,32 +78,39 @@ def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:
     return [one for one in made if one.pair.words]
 
 
+def _questions(tokenizer: WordPiece, order: random.Random) -> list[Example]:
+    return examples(tokenizer)
+
+
 PLANS: Final = {
     "turns": Plan(make=Reader, examples=_turns, length=lambda turn: len(turn.tokens.ids), rate=6e-4, epochs=4),
     "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
+    "retrieval": Plan(
+        make=Retriever, examples=_questions, length=lambda one: len(one.question), rate=3e-4, epochs=2, batch=32
+    ),
 }
 
 
-def train(plan: Plan, epochs: int) -> Reader | Comparer:
+def train(plan: Plan, epochs: int) -> Model:
     """Train; returns the model after the last epoch."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(SEED)
     order = random.Random(SEED)  # noqa: S311  no secret
     folder = find_model_folder()
-    examples = plan.examples(WordPiece(read_vocabulary(folder)), order)
+    made = plan.examples(WordPiece(read_vocabulary(folder)), order)
     model = plan.make(read_weights(folder))
     own = [weight for weight in model.encoder.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(
         [{"params": own, "lr": plan.rate}, {"params": model.heads.parameters(), "lr": HEADS_RATE}], weight_decay=DECAY
     )
-    steps = epochs * math.ceil(len(examples) / BATCH)
+    steps = epochs * math.ceil(len(made) / plan.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
     )
     for epoch in range(epochs):
         started, losses = time.monotonic(), []
-        for batch in _batches(examples, plan.length, order):
+        for batch in _batches(made, plan, order):
             loss = model.loss(batch)
             optimizer.zero_grad()
             loss.backward()
@@ -106,23 +119,23 @@ def train(plan: Plan, epochs: int) -> Reader | Comparer:
             schedule.step()
             losses.append(loss.item())
         took = time.monotonic() - started
-        print(f"epoch {epoch + 1} of {len(examples):,}: loss {np.mean(losses):.3f}, {took:.0f} s", flush=True)
+        print(f"epoch {epoch + 1} of {len(made):,}: loss {np.mean(losses):.3f}, {took:.0f} s", flush=True)
     return model
 
 
-def _batches(examples: Sequence[Any], length: Callable[[Any], int], order: random.Random) -> Iterator[list[Any]]:
+def _batches(examples: Sequence[Any], plan: Plan, order: random.Random) -> Iterator[list[Any]]:
     """Batches of examples of similar length, in a new random order."""
     places = list(range(len(examples)))
     order.shuffle(places)
     found: list[list[Any]] = []
-    for start in range(0, len(places), BATCH * CHUNK):
-        chunk = sorted(places[start : start + BATCH * CHUNK], key=lambda place: length(examples[place]))
-        found += [[examples[place] for place in chunk[n : n + BATCH]] for n in range(0, len(chunk), BATCH)]
+    for start in range(0, len(places), plan.batch * CHUNK):
+        chunk = sorted(places[start : start + plan.batch * CHUNK], key=lambda place: plan.length(examples[place]))
+        found += [[examples[place] for place in chunk[n : n + plan.batch]] for n in range(0, len(chunk), plan.batch)]
     order.shuffle(found)
     yield from found
 
 
-def tensors(model: Reader | Comparer) -> dict[str, np.ndarray]:
+def tensors(model: Model) -> dict[str, np.ndarray]:
     """The trained parameters by name, in half precision."""
     found: dict[str, Tensor] = model.encoder.changes()
     for name, head in model.heads.items():

@@ -51,13 +51,25 @@ class Routed:
     latency_ms: float
 
 
-def compose(scope: Scope, template: Plaintext, *, limit: int, max_tokens: int | None, now: datetime) -> Composed:
-    """Return the template filled with the memories that answer it best.  Raises NothingAsked."""
+def compose(
+    scope: Scope,
+    template: Plaintext,
+    *,
+    limit: int,
+    max_tokens: int | None,
+    min_relevance: float | None = None,
+    now: datetime,
+) -> Composed:
+    """Return the template filled with the memories that answer it best, none that may be outdated.
+
+    min_relevance: as ``recall`` takes it.  Raises NothingAsked.
+    """
     question = question_of(template.reveal())
     if not question:
         raise NothingAsked
-    found = recall(scope, Plaintext(question), limit=limit, now=now)
-    return fill(template.reveal(), [hit.memory.text.reveal() for hit in found.hits], max_tokens=max_tokens)
+    found = recall(scope, Plaintext(question), limit=limit, min_relevance=min_relevance, now=now)
+    texts = [hit.memory.text.reveal() for hit in found.hits if hit.memory.outdated_by is None]
+    return fill(template.reveal(), texts, max_tokens=max_tokens)
 
 
 def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | None, now: datetime) -> Routed:

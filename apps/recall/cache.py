@@ -18,11 +18,21 @@ from apps.recall.results import Explanation
 MOST_PROJECTS: Final = 256  # with cached answers; beyond that, the least recently written is evicted
 
 
+@dataclass(frozen=True, slots=True)
+class CachedHit:
+    """A hit without its memory."""
+
+    memory_id: int
+    score: float
+    explanation: Explanation
+    relevance: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedAnswer:
-    """hits: (id, score, explanation), best first.  legs: the retrievers that ran."""
+    """hits: best first.  legs: the retrievers that ran."""
 
-    hits: Sequence[tuple[int, float, Explanation]]
+    hits: Sequence[CachedHit]
     legs: Sequence[str]
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.recall.cache import CachedAnswer, CacheKey, answers
+from apps.recall.cache import CachedAnswer, CachedHit, CacheKey, answers
 from apps.recall.hits import open_hits
 from apps.recall.options import Options
 from apps.recall.query_context import SearchedSpace
@@ -28,11 +28,14 @@ def get_cached_answer(space: SearchedSpace, key: CacheKey, options: Options) -> 
     kept = None if options.is_traced else answers.get(key, now=options.now)
     if kept is None:
         return None
-    memories = open_hits(space, [memory_id for memory_id, _, _ in kept.hits], options)
+    memories = open_hits(space, [one.memory_id for one in kept.hits], options)
     if len(memories) < len(kept.hits):
         answers.drop(key)
         return None
-    hits = [Hit(memory=memories[one], score=score, explanation=explanation) for one, score, explanation in kept.hits]
+    hits = [
+        Hit(memory=memories[one.memory_id], score=one.score, explanation=one.explanation, relevance=one.relevance)
+        for one in kept.hits
+    ]
     return SpaceAnswer(hits=hits, legs=kept.legs)
 
 
@@ -42,5 +45,5 @@ def cache_answer(key: CacheKey, answer: SpaceAnswer, *, now: datetime) -> None:
     ``key`` holds the space version from before the search, so a write during the search invalidates the entry.
     """
     if answer.is_dense and not answer.cut:
-        hits = [(hit.memory.id, hit.score, hit.explanation) for hit in answer.hits]
+        hits = [CachedHit(hit.memory.id, hit.score, hit.explanation, hit.relevance) for hit in answer.hits]
         answers.put(key, CachedAnswer(hits=hits, legs=answer.legs), now=now)

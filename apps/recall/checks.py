@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import Error, register
 
-from apps.recall.ranking import PROFILES
+from apps.recall.profiles import PROFILES
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
 

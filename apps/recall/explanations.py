@@ -20,16 +20,18 @@ def explain_hits(
     *,
     weights: Weights,
     graph_weight: float,
+    relevance: Mapping[int, float],
 ) -> list[Hit]:
     """The memories of the answer, best first, each with its explanation.
 
-    weights: of the score factors.  graph_weight: of the score carried along relations.
+    weights: of the score factors.  graph_weight: of the score carried along relations.  relevance: by memory id.
     """
     places = _places(rankings)
     return [
         Hit(
             memory=memories[one.id],
             score=one.score,
+            relevance=relevance.get(one.id),
             explanation=_explain(one, places.get(one.id, {}), weights, scored.related, graph_weight=graph_weight),
         )
         for one in scored.kept

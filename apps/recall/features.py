@@ -11,7 +11,7 @@ from apps.core.plaintext import Plaintext
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
 from text.answer_types import is_of_kind
-from text.bm25 import bm25
+from text.bm25 import bm25, idf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,13 @@ class Statistics:
             documents=self.documents,
             average_length=self.average_length,
         )
+
+    def coverage(self, question: Question, *texts: Sequence[str]) -> float:
+        """Share, 0..1, of the question's terms, weighted by idf, that are in any of the texts' terms."""
+        weights = {term: idf(self.frequencies[term], self.documents) for term in question.terms}
+        total = sum(weights.values())
+        found = {term for text in texts for term in weights.keys() & set(text)}
+        return sum(weights[term] for term in weights if term in found) / total if total else 0.0
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, for speed, as Features
@@ -83,6 +90,9 @@ def compute_features(
         has_previous=has_previous,
         words=statistics.score(question, turn.terms),
         previous_words=statistics.score(question, before.terms) if before else 0.0,
+        coverage=statistics.coverage(question, turn.terms),
+        coverage_in_context=statistics.coverage(question, turn.terms, before.terms if before else ()),
+        asks_now=question.asks_now,
         is_actor=turn.actor in question.actors,
         from_assistant=turn.from_assistant,
         session=turn.session,

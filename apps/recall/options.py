@@ -4,9 +4,10 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import datetime
 
+from apps.recall.relevance import Floors
 from apps.recall.results import Filters
 
 # Candidates per retriever: fewer lose relevant memories, and more add none (docs/benchmarks.md).
@@ -37,7 +38,10 @@ class TimeBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Validated arguments of ``recall``.  retrievers: names of those that may run.  is_traced: store a trace."""
+    """Validated arguments of ``recall``.  retrievers: names of those that may run.  is_traced: store a trace.
+
+    floors: of the hits' relevance.
+    """
 
     filters: Filters
     limit: int
@@ -49,6 +53,7 @@ class Options:
     budget: TimeBudget
     is_traced: bool
     now: datetime
+    floors: Floors
 
     @property
     def candidates_per_retriever(self) -> int:
@@ -67,6 +72,6 @@ class Options:
         weights = sorted(self.weights.items()) if self.weights is not None else None
         return json.dumps(
             [asdict(self.filters), self.limit, self.depth, self.profile, weights, self.session_id,
-             sorted(self.retrievers), f"{self.now:%Y-%m-%d}"],
+             sorted(self.retrievers), f"{self.now:%Y-%m-%d}", astuple(self.floors)],
             sort_keys=True, default=str,
         )  # fmt: skip

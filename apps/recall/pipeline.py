@@ -13,9 +13,10 @@ from apps.recall.cached_answers import cache_answer, cache_key, get_cached_answe
 from apps.recall.explanations import explain_hits
 from apps.recall.hits import open_hits
 from apps.recall.options import Options
+from apps.recall.profiles import weights_used
 from apps.recall.query_context import QueryContext, enter_space, find_speakers, parse_question
-from apps.recall.ranking import weights_used
 from apps.recall.ranking_step import Scored, reread_best, score
+from apps.recall.relevance import relevance_of
 from apps.recall.replay import Trace
 from apps.recall.reranking import Reread
 from apps.recall.results import SpaceAnswer
@@ -70,14 +71,17 @@ def answer_question(context: QueryContext, options: Options) -> SpaceAnswer:
         failed |= gone
         retrieved = retrieved.without(gone)
     weights = weights_used(options.profile, retrieved.features, options.weights, reranked=bool(reread.relevance))
-    hits = explain_hits(scored, memories, retrieved.rankings, weights=weights, graph_weight=options.graph_weight)
+    relevance = relevance_of(retrieved.features) if context.is_calibrated else {}
+    hits = explain_hits(
+        scored, memories, retrieved.rankings, weights=weights, graph_weight=options.graph_weight, relevance=relevance
+    )
     ran, cut = _ran_and_cut(context, retrieved, reread)
     return SpaceAnswer(
         hits=hits,
         is_dense=context.vector is not None,
         legs=ran,
         cut=cut,
-        traced=(context.space.ref, _trace(options, retrieved, reread, scored, cut=cut)),
+        traced=(context.space.ref, _trace(context, options, retrieved, reread, scored, cut=cut)),
         reread=reread.outcome,
     )
 
@@ -106,7 +110,9 @@ def _ran_and_cut(context: QueryContext, retrieved: Retrieved, reread: Reread) ->
     return ran, cut
 
 
-def _trace(options: Options, retrieved: Retrieved, reread: Reread, scored: Scored, *, cut: Sequence[str]) -> Trace:
+def _trace(
+    context: QueryContext, options: Options, retrieved: Retrieved, reread: Reread, scored: Scored, *, cut: Sequence[str]
+) -> Trace:
     """The inputs that a replay needs to compute the same answer."""
     related = scored.related
     return Trace(
@@ -124,4 +130,6 @@ def _trace(options: Options, retrieved: Retrieved, reread: Reread, scored: Score
         relevance=reread.relevance,
         ids=[one.id for one in scored.kept],
         scores=[one.score for one in scored.kept],
+        min_relevance=context.floors(options).least,
+        min_best_relevance=context.floors(options).best,
     )

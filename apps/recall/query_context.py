@@ -1,8 +1,8 @@
 """Context of a query: one space as a transaction sees it, and the question parsed with the space's speaker names."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from apps.memories.speakers import known_speakers
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.decrypted_scan import OpenedSpace, open_sealed
+from apps.recall.options import Options
 from apps.recall.question import Question, ask, words_that_may_name
+from apps.recall.relevance import EMBEDDER, Floors
 from apps.recall.results import Filters
 from apps.recall.search import moment_of
 
@@ -59,6 +61,15 @@ class QueryContext:
     vector: NDArray[np.float32] | None
     opened: OpenedSpace | None
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether relevance can be computed: it was fitted on the vectors of one embedder."""
+        return self.vector is not None and self.space.embedder.id == EMBEDDER
+
+    def floors(self, options: Options) -> Floors:
+        """The floors of relevance; none if it cannot be computed."""
+        return options.floors if self.is_calibrated else Floors()
+
 
 def enter_space(scope: Scope, space: SpaceRef) -> SearchedSpace:
     """Read the space and open its keys.  Raises Space.DoesNotExist, SpaceShredded."""
@@ -82,15 +93,14 @@ def parse_question(space: SearchedSpace, speakers: Speakers, query: Plaintext, *
     """Parse and embed the question.  It does not use the database; a remote embedder makes a network call."""
     words = speakers.words
     question = ask(query, participants=list(words.values()), actors=frozenset(words), now=now)
-    vector = _embed(space.embedder, question.to_embed)
+    vector = _embed(space.embedder, question.first_person)
     return QueryContext(space=space, question=question, vector=vector, opened=speakers.opened)
 
 
-def _embed(embedder: Embedder, texts: Sequence[Plaintext]) -> NDArray[np.float32] | None:
-    """The mean of the texts' vectors, at unit length; None while the embedder is down."""
+def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
+    """The text's vector; None while the embedder is down."""
     try:
-        vectors = embedder.embed([text.reveal() for text in texts])
+        (vector,) = embedder.embed([text.reveal()])
     except AdapterError:
         return None
-    mean: NDArray[np.float32] = np.mean(vectors, axis=0)
-    return mean / np.linalg.norm(mean)
+    return cast("NDArray[np.float32]", vector)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from apps.core.plaintext import Plaintext
 from apps.memories.times import Window
 from text import dates, patterns
-from text.answer_types import kinds_expected
+from text.answer_types import asks_about_now, kinds_expected
 from text.terms import terms
 
 MAX_CHARACTERS = 8_000
@@ -29,13 +29,6 @@ _MONTH_ALONE = patterns.compile(
     patterns.IGNORECASE,
 )
 _YEAR = patterns.compile(r"\b((?:19|20)\d\d)\b")
-# Question words at the start, with the auxiliary verb that follows them.
-_VERB = r"(?:does|do|did|is|are|was|were|has|have|would|might|could|can)"
-_OPENING = patterns.compile(
-    rf"^(?:what|which|who|where|when|why|how|{_VERB})\b"
-    rf"(?: (?:many|much|long|often|old|(?:kinds?|types?) of))?(?: {_VERB}\b)?",
-    patterns.IGNORECASE,
-)
 MOST_YEARS = 12  # a date without a year is looked for in this many of the latest years
 
 
@@ -53,7 +46,7 @@ class Question:
     """text: as asked.  first_person: for the embedder, with participants' names in the first person, as in memories.
 
     terms: search terms without participants' names.  actors: the participants' keyed tokens.  expected: kinds of
-    answer.  window: the relative time [from, to) that it names, such as "last week".
+    answer.  asks_now: it asks what holds now.  window: the relative time [from, to) that it names, such as "last week".
     """
 
     text: Plaintext
@@ -63,15 +56,8 @@ class Question:
     dates: Sequence[AskedDate]
     expected: tuple[patterns.Pattern, ...]
     intent: str
+    asks_now: bool = False
     window: tuple[datetime, datetime] | None = None
-
-    @property
-    def to_embed(self) -> list[Plaintext]:
-        """The question in the first person, and also without its opening question words, if it has them: that is
-        closer to the wording of memories (docs/adr/0020)."""
-        asked = self.first_person.reveal()
-        stated = _OPENING.sub("", asked).strip(" ?")
-        return [self.first_person, Plaintext(stated)] if stated and stated != asked.strip(" ?") else [self.first_person]
 
     @property
     def has_time(self) -> bool:
@@ -105,6 +91,7 @@ def ask(
         dates=asked_dates(text),
         expected=kinds_expected(text),
         intent=_intent(text),
+        asks_now=asks_about_now(text),
         window=asked_window(text, now) if now is not None else None,
     )
 

@@ -1,4 +1,7 @@
-"""Ranking profiles: turn each candidate's features into a score and the factors that sum to it.  Pure."""
+"""Score candidates by their features, in factors that sum to the score, and adjust a ranking.  Pure.
+
+``default_ranking`` has the default profile, ``profiles`` the choice between them.
+"""
 
 import math
 from collections import defaultdict
@@ -14,7 +17,9 @@ class Features:
     """Ranking features of one opened candidate.
 
     cosine, previous_cosine: of it and of the previous turn, with the question.  similarity: between those two turns.
-    words, previous_words: exact BM25.  The previous turn's values are 0 at the start of a session.
+    words, previous_words: exact BM25.  coverage, coverage_in_context: share, 0..1, of the question's words by weight
+    (idf) that are in it, and in it or the previous turn.  The previous turn's values are 0 at the start of a session.
+    asks_now: the question asks what holds now.
     follows_question: the previous turn is a question.  is_expected: it contains an answer of the expected kind.
     """
 
@@ -25,6 +30,9 @@ class Features:
     has_previous: bool = False
     words: float = 0.0
     previous_words: float = 0.0
+    coverage: float = 0.0
+    coverage_in_context: float = 0.0
+    asks_now: bool = False
     is_actor: bool = False
     from_assistant: bool = False
     session: int | None = None
@@ -54,105 +62,19 @@ class Ranked:
 
 Weights = Mapping[str, float]
 
-# Tuned on dialogue and on assistant chats: score fusion, not reciprocal ranks (docs/adr/0004).
-DIALOGUE: Weights = {
-    "semantic": 1.0, "lexical": 0.30, "actor": 0.13, "authored": 0.0, "session": 0.30, "date": 0.45, "length": 0.04,
-    "question": -0.13, "answer": 0.03, "expected": 0.15, "continuity": 0.05,
-}  # fmt: skip
-ASSISTANT_CHAT: Weights = {
-    **DIALOGUE, "actor": 0.10, "authored": 0.20, "session": 0.10, "date": 0.25, "length": 0.0, "question": 0.0,
-    "answer": 0.0, "expected": 0.05,
-}  # fmt: skip
 MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "importance": 0.15, "usage": 0.10}
 
-PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # weight of the previous turn in a turn's own score
-LONGEST = 25  # content terms; more add nothing to the length factor
 RECENCY_HALF_LIFE_HOURS = 72.0
 CONTRADICTED = 0.5  # the weaker of two contradicting memories keeps this share of its score
 RERANKED = 0.6  # share of the cross-encoder in a reranked score
 BEHIND = 1e-6  # score gap between a summary and its sources, and between a doubted memory and the one against it
-PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
 
-def weights_used(
-    profile: str, candidates: Sequence[Features], asked: Weights | None = None, *, reranked: bool = False
-) -> Weights:
-    """The weight of each factor of a profile for these candidates, scaled so that no score exceeds 1.
-
-    asked: override the profile's own; unknown names are ignored.  reranked: add the weight that ``rerank`` uses.
-    """
-    own = _weights_of(profile, candidates, asked)
-    return {**own, "rerank": RERANKED} if reranked else own
-
-
-def _weights_of(profile: str, candidates: Sequence[Features], asked: Weights | None) -> Weights:
-    if profile == "rrf":
-        return {"rrf": 1.0}
-    if profile == "typed":
-        return {"rrf": 1.0, "freshness": 1.0, "confidence": 1.0}
-    if profile == "salience":
-        return {"rrf": 1.0, "salience": 1.0}
-    given = _memorysync_weights(asked) if profile == "memorysync" else _default_weights(candidates, asked)
-    most = 1.0 if profile == "memorysync" else _most(given)
-    return {name: weight / most for name, weight in given.items()}
-
-
-def _default_weights(candidates: Sequence[Features], asked: Weights | None) -> Weights:
-    """ASSISTANT_CHAT if any candidate is from an assistant, else DIALOGUE; ``asked`` overrides single weights."""
-    own = ASSISTANT_CHAT if any(one.from_assistant for one in candidates) else DIALOGUE
-    return {name: (asked or {}).get(name, weight) for name, weight in own.items()}
-
-
-def _most(given: Weights) -> float:
-    """The highest possible score with these weights; 1 if all of them are 0."""
-    own = given["semantic"] + given["lexical"] + given["actor"] + given["authored"]
-    most = own * (1 + given["session"]) + given["length"] * math.log1p(LONGEST)
-    most += given["date"] + given["answer"] + given["expected"] + given["continuity"]
-    return most if most > 0 else 1.0
-
-
-def _memorysync_weights(asked: Weights | None) -> Weights:
+def memorysync_weights(asked: Weights | None) -> Weights:
+    """The profile's weights with those ``asked``, scaled to sum to 1."""
     given = {name: (asked or {}).get(name, weight) for name, weight in MEMORYSYNC.items()}
     total = sum(given.values()) or 1.0
     return {name: value / total for name, value in given.items()}
-
-
-def rank_default(candidates: Sequence[Features], *, weights: Weights | None = None) -> list[Ranked]:
-    """Weighted sum of semantic, lexical and context factors, scaled so that no score exceeds 1.
-
-    The previous turn is added here and not in the index, so that erasing it leaves no residue.
-    """
-    if not candidates:
-        return []
-    given = _default_weights(candidates, weights)
-    scale = 1 / _most(given)
-    most = max(one.words + PREVIOUS_WORDS * one.previous_words for one in candidates) or 1.0
-    partial: dict[int, dict[str, float]] = {}
-    for one in candidates:
-        partial[one.id] = {
-            "semantic": given["semantic"] * _in_context(one),
-            "lexical": given["lexical"] * (one.words + PREVIOUS_WORDS * one.previous_words) / most,
-            "actor": given["actor"] * one.is_actor,
-            "authored": given["authored"] * (not one.from_assistant),
-        }
-    best: defaultdict[int | None, float] = defaultdict(lambda: -math.inf)
-    for one in candidates:
-        if one.session is not None:
-            best[one.session] = max(best[one.session], sum(partial[one.id].values()))
-    ranked = []
-    for one in candidates:
-        own = sum(partial[one.id].values())
-        factors = partial[one.id] | {
-            "session": given["session"] * (best[one.session] if one.session is not None else own),
-            "date": given["date"] * one.date_match,
-            "length": given["length"] * math.log1p(min(one.length, LONGEST)),
-            "question": given["question"] * one.is_question,
-            "answer": given["answer"] * one.follows_question,
-            "expected": given["expected"] * one.is_expected,
-            "continuity": given["continuity"] * one.in_session,
-        }
-        ranked.append(_ranked(one.id, {name: scale * value for name, value in factors.items()}))
-    return in_order(ranked)
 
 
 def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: Weights | None = None) -> list[Ranked]:
@@ -163,7 +85,7 @@ def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: W
     """
     if not candidates:
         return []
-    given = _memorysync_weights(weights)
+    given = memorysync_weights(weights)
     sessions: defaultdict[int | None, list[float]] = defaultdict(list)
     for one in candidates:
         sessions[one.session].append(one.cosine)
@@ -180,7 +102,7 @@ def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: W
     normalised = {name: _min_max(values) for name, values in columns.items()}
     return in_order(
         [
-            _ranked(one.id, {name: given[name] * normalised[name][at] for name in MEMORYSYNC})
+            build_ranked(one.id, {name: given[name] * normalised[name][at] for name in MEMORYSYNC})
             for at, one in enumerate(candidates)
         ]
     )
@@ -202,7 +124,7 @@ def rank_typed(candidates: Sequence[Features], fused: Sequence[tuple[int, float]
             "freshness": score * (fresh - 1),
             "confidence": score * fresh * (one.confidence - 1),
         }
-        ranked.append(_ranked(memory_id, factors))
+        ranked.append(build_ranked(memory_id, factors))
     return in_order(ranked)
 
 
@@ -221,7 +143,7 @@ def rank_salience(candidates: Sequence[Features], fused: Sequence[tuple[int, flo
             half_life_days=half_life_of(one.type),
             access_count=one.access_count,
         )
-        ranked.append(_ranked(memory_id, {"rrf": score, "salience": score * (salience_factor(value) - 1)}))
+        ranked.append(build_ranked(memory_id, {"rrf": score, "salience": score * (salience_factor(value) - 1)}))
     return in_order(ranked)
 
 
@@ -237,7 +159,7 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
     scale = (1 - RERANKED) / (high - low) if high > low else 0.0
     return in_order(
         [
-            _ranked(one.id, {
+            build_ranked(one.id, {
                 **{name: scale * value for name, value in one.factors.items()},
                 "least": -scale * low,
                 "rerank": RERANKED * relevance.get(one.id, 0.0),
@@ -245,14 +167,6 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
             for one in ranked
         ]
     )  # fmt: skip
-
-
-def _in_context(one: Features) -> float:
-    """cos(q, v + 0.3 p) of the question, this turn and the previous one, for unit v and p."""
-    if not one.has_previous:
-        return one.cosine
-    norm = math.sqrt(1 + PREVIOUS_COSINE**2 + 2 * PREVIOUS_COSINE * one.similarity)
-    return (one.cosine + PREVIOUS_COSINE * one.previous_cosine) / norm
 
 
 def _recency(created_at: datetime, now: datetime) -> float:
@@ -265,7 +179,8 @@ def _min_max(values: Sequence[float]) -> list[float]:
     return [(value - low) / (high - low) for value in values] if high > low else list(values)
 
 
-def _ranked(memory_id: int, factors: Mapping[str, float]) -> Ranked:
+def build_ranked(memory_id: int, factors: Mapping[str, float]) -> Ranked:
+    """A memory whose score is the sum of its factors."""
     return Ranked(id=memory_id, score=sum(factors.values()), factors=factors)
 
 
@@ -284,7 +199,7 @@ def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequenc
     for one in ranked:
         lowest = min((scores[source] for source in sources.get(one.id, ()) if source in scores), default=math.inf)
         if one.score >= lowest:
-            one = _ranked(one.id, {**one.factors, "sources": lowest - BEHIND - one.score})
+            one = build_ranked(one.id, {**one.factors, "sources": lowest - BEHIND - one.score})
         placed.append(one)
     return in_order(placed)
 

@@ -8,10 +8,12 @@ from django.conf import settings
 from apps.memories import lineage
 from apps.recall import reranking
 from apps.recall.options import Options
+from apps.recall.profiles import rank
 from apps.recall.query_context import QueryContext
 from apps.recall.ranking import Ranked, behind_their_sources
 from apps.recall.related import Related, Relations
-from apps.recall.replay import first_of_each, rank
+from apps.recall.relevance import drop_irrelevant
+from apps.recall.replay import first_of_each
 from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.retrieval import Retrieved
 from apps.recall.shortlist import OpenedCandidate
@@ -54,8 +56,8 @@ def score(
     related = _relate(context, options, ranked, retrieved, without=without)
     related, sources = _put_behind_sources(context, related, retrieved.opened)
     alike = _alike(related, retrieved.opened)
-    kept = first_of_each(related.ranked, alike)[: options.limit]
-    return Scored(kept=kept, related=related, sources=sources, alike=alike)
+    kept = drop_irrelevant(first_of_each(related.ranked, alike), retrieved.features, context.floors(options))
+    return Scored(kept=kept[: options.limit], related=related, sources=sources, alike=alike)
 
 
 def _relate(

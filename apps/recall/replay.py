@@ -6,28 +6,14 @@ Recall and replay share this code, so a replay shows what recall would answer.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final
 
-from apps.recall.fusion import reciprocal_rank
-from apps.recall.ranking import (
-    Features,
-    Ranked,
-    Weights,
-    behind_their_sources,
-    lift,
-    lower,
-    rank_default,
-    rank_memorysync,
-    rank_salience,
-    rank_typed,
-    rerank,
-)
+from apps.recall.profiles import Ranking, rank
+from apps.recall.ranking import Features, Ranked, Weights, behind_their_sources, lift, lower
+from apps.recall.relevance import Floors, drop_irrelevant
 
 VERSION: Final = 1
 _TIMES: Final = ("created_at", "last_accessed_at", "said_at")
-
-Ranking = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +23,8 @@ class Trace:
     rankings: each retriever's results.  cut: retrievers that did not run for lack of time.  carried: memory id to the
     score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  sources: summary id to
     source ids, for summaries ranked behind their sources.  alike: memory id to duplicate group, for memories with the
-    same words.  relevance: cross-encoder scores.  ids, scores: the answer, best first.
+    same words.  relevance: cross-encoder scores.  ids, scores: the answer, best first.  min_relevance,
+    min_best_relevance: the floors; 0 if relevance was not calibrated for the embedder.
     """
 
     now: datetime
@@ -54,6 +41,8 @@ class Trace:
     relevance: Mapping[int, float] = field(default_factory=dict)
     ids: Sequence[int] = ()
     scores: Sequence[float] = ()
+    min_relevance: float = 0.0
+    min_best_relevance: float = 0.0
 
     def replay(self) -> list[Ranked]:
         """The answer that today's code gives for the recorded candidates."""
@@ -62,7 +51,8 @@ class Trace:
         )
         ranked = lower(lift(ranked, self.carried), set(self.contradicted))
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
-        return first_of_each(ranked, self.alike)[: self.limit]
+        floors = Floors(self.min_relevance, self.min_best_relevance)
+        return drop_irrelevant(first_of_each(ranked, self.alike), self.features, floors)[: self.limit]
 
     def as_json(self) -> dict[str, Any]:
         """The JSON object to encrypt.  Features are rows of values, with one list of column names."""
@@ -96,40 +86,6 @@ def _features(said: dict[str, Any]) -> Features:
     return Features(**{name: value for name, value in said.items() if name in _NAMES})
 
 
-def rank(
-    profile: str,
-    features: Sequence[Features],
-    rankings: Mapping[str, Ranking],
-    weights: Weights | None,
-    now: datetime,
-    relevance: Mapping[int, float] = MappingProxyType({}),
-) -> list[Ranked]:
-    """Rank by the named profile, then rerank with the cross-encoder's relevance.
-
-    rankings: of each retriever, for the profiles that use ranks.
-    """
-    return rerank(_rank(profile, features, rankings, weights, now), relevance)
-
-
-def _rank(
-    profile: str,
-    features: Sequence[Features],
-    rankings: Mapping[str, Ranking],
-    weights: Weights | None,
-    now: datetime,
-) -> list[Ranked]:
-    if profile == "memorysync":
-        return rank_memorysync(features, now=now, weights=weights)
-    if profile in ("rrf", "typed", "salience"):
-        fused = reciprocal_rank(_exact(name, ranking, features) for name, ranking in rankings.items())
-        if profile == "typed":
-            return rank_typed(features, fused, now=now)
-        if profile == "salience":
-            return rank_salience(features, fused, now=now)
-        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused]
-    return rank_default(features, weights=weights)
-
-
 def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ranked]:
     """The ranking with only the best of each group of duplicates.  alike: as in ``Trace``."""
     seen: set[int] = set()
@@ -142,13 +98,3 @@ def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ra
             seen.add(kind)
             kept.append(one)
     return kept
-
-
-def _exact(retriever: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
-    """A retriever's ids ordered by exact scores, so that index rounding, which differs between keys, has no effect."""
-    measured = {one.id for one in features}
-    if retriever not in ("dense", "lexical"):
-        return [memory_id for memory_id, _ in ranking if memory_id in measured]
-    scores = {one.id: one.cosine if retriever == "dense" else one.words for one in features}
-    found = (memory_id for memory_id, _ in ranking if memory_id in scores)
-    return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))

@@ -49,9 +49,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
+    """relevance: calibrated probability, 0..1, that it answers the question; None if it cannot be computed."""
+
     memory: OpenedMemory
     score: float
     explanation: Explanation
+    relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,10 @@ from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.options import ENOUGH, Options, TimeBudget
 from apps.recall.pipeline import recall_in_space
+from apps.recall.profiles import PROFILES
 from apps.recall.query_context import enter_space, find_speakers, parse_question
 from apps.recall.question import ask
-from apps.recall.ranking import PROFILES
+from apps.recall.relevance import Floors
 from apps.recall.results import Filters, Recall
 from apps.recall.retrieval import RETRIEVERS, build_search, in_order_of_retrievers
 from apps.recall.retrievers import graph
@@ -46,6 +47,7 @@ def recall(
     weights: Mapping[str, float] | None = None,
     session_id: str | None = None,
     legs: Collection[str] | None = None,
+    min_relevance: float | None = None,
     now: datetime,
 ) -> Recall:
     """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
@@ -54,7 +56,9 @@ def recall(
     profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs scores carried along relations.
     session_id: memories of this session rank a little higher; none are excluded.
     legs: names of the retrievers to run, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
-    listed in ``legs_cut``.  Raises UnknownProfile, UnknownLeg.
+    listed in ``legs_cut``.  min_relevance: 0..1, hits below it are left out; without
+    it, the answer is empty if no hit reaches RECALL_MIN_RELEVANCE.
+    Raises UnknownProfile, UnknownLeg.
     """
     started = time.perf_counter()
     if legs is not None and not set(legs) <= {graph.NAME, *(one.name for one in RETRIEVERS)}:
@@ -67,6 +71,7 @@ def recall(
         filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
         session_id=session_id, retrievers=frozenset(settings.RECALL_LEGS if legs is None else legs),
         budget=TimeBudget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
+        floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
     )  # fmt: skip
     found = [recall_in_space(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]

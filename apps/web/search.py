@@ -9,7 +9,7 @@ from apps.console.memory_list import labels_of
 from apps.console.space_list import owner_of
 from apps.core.plaintext import Plaintext
 from apps.projects.scope import Scope
-from apps.recall.ranking import PROFILES
+from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.services import recall

@@ -11,7 +11,7 @@ import httpx
 from memorysync import MemorySyncClient, MemorySyncError, RateLimitError
 
 from apps.api.memory.add import proposal
-from apps.api.memory.memory_output import decisions_body, memory_body, skip_body
+from apps.api.memory.memory_output import decisions_body, hit_body, memory_body, skip_body
 from apps.core.plaintext import Plaintext
 from apps.ingest.services import remember
 from apps.memories.selectors import get_memory
@@ -118,7 +118,7 @@ class ServiceDoor:
     def query(self, query: str, *, k: int) -> Body:
         found = recall(self._scope, Plaintext(query), limit=k, now=self._now)
         return {
-            "memories": [memory_body(hit.memory, score=hit.score, explanation=hit.explanation) for hit in found.hits],
+            "memories": [hit_body(hit) for hit in found.hits],
             "latency_ms": found.latency_ms,
         }
 

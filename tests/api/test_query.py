@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from apps.adapters.embedders.fake import FakeEmbedder
 from apps.api.memory.memory_output import ExplanationOutput, FoundOutput
 from apps.api.memory.query import QueryOutput
 from tests import once
@@ -43,6 +44,23 @@ def house(alice: Caller) -> Caller:
         response = alice("POST", "/memory/bulk-add", {"items": items[start : start + 30]})
         assert response.json()["created"] == 30, response.content
     return alice
+
+
+@pytest.mark.parametrize("lowest", [-0.1, 1.1, "0.5", True])
+def test_a_relevance_that_there_is_not_is_refused(lowest: Any, alice: Caller) -> None:
+    response = alice("POST", "/memory/query", {"query": "Where is the key?", "min_relevance": lowest})
+
+    assert response.status_code == 422
+    assert response.json()["detail"]
+
+
+def test_the_lowest_relevance_is_the_callers(house: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.recall.query_context.EMBEDDER", FakeEmbedder.id)
+
+    every = query(house, "Where is the key of room 7?", min_relevance=0)["memories"]
+
+    assert all(0 <= memory["relevance"] <= 1 for memory in every)
+    assert query(house, "Where is the key of room 7?", min_relevance=1)["memories"] == []
 
 
 @pytest.mark.parametrize("path", ["/memory/query", "/memory/retrieve"])

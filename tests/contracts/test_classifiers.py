@@ -11,6 +11,7 @@ from apps.adapters.classifiers.base import RELATIONS, TYPES, Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.classifiers.pairs import EARLIER_ROOM, LATER_ROOM, pair
 from apps.adapters.classifiers.tokens import ROOM, tokenize
+from apps.adapters.embedders.minilm import low_rank
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.errors import AdapterError
@@ -180,16 +181,16 @@ def test_a_pair_is_cut_to_its_room_and_keeps_its_words_whole() -> None:
 
 def test_a_changed_file_of_weights_is_refused(tmp_path: Path) -> None:
     (tmp_path / "checksums.json").write_text(json.dumps({"turns": "0" * 64}))
-    (tmp_path / "turns.safetensors").write_bytes((encoder.FOLDER / "turns.safetensors").read_bytes())
+    (tmp_path / "turns.safetensors").write_bytes((low_rank.FOLDER / "turns.safetensors").read_bytes())
 
     with pytest.raises(AdapterError, match="not the one that was trained"):
-        encoder.read_tuned("turns", tmp_path)
+        low_rank.read_tuned("turns", tmp_path)
     with pytest.raises(AdapterError, match="cannot be read"):
-        encoder.read_tuned("turns", tmp_path / "nowhere")
+        low_rank.read_tuned("turns", tmp_path / "nowhere")
 
 
 def test_all_weights_together_are_small() -> None:
-    assert sum(path.stat().st_size for path in encoder.FOLDER.iterdir()) <= 12_000_000
+    assert sum(path.stat().st_size for path in low_rank.FOLDER.iterdir()) <= 12_000_000
 
 
 def test_windows_end_at_sentences_and_lose_no_token() -> None:

@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.fake import FailingEmbedder, FakeEmbedder
-from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm import loading
 from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_embedder
@@ -28,30 +28,34 @@ ODD_TEXTS = [
 ]
 
 
-def _local(folder: Path) -> LocalEmbedder:
-    embedder = LocalEmbedder(cache_dir=str(folder))
+def _local(kind: type[LocalEmbedder], folder: Path) -> LocalEmbedder:
+    embedder = kind(cache_dir=str(folder))
     assert embedder.runtime_name == "onnxruntime int8"
     return embedder
 
 
-def _local_without_onnxruntime() -> LocalEmbedder:
+def _local_without_onnxruntime(kind: type[LocalEmbedder]) -> LocalEmbedder:
     def fail(*_: object) -> None:
         raise ImportError("onnxruntime")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "_load_onnx", fail)
-        embedder = LocalEmbedder()
+        embedder = kind()
         assert embedder.runtime_name == "numpy"
     return embedder
 
 
-@pytest.fixture(scope="module", params=["fake", "local", "local without onnxruntime"])
+@pytest.fixture(
+    scope="module",
+    params=["fake", "local", "local without onnxruntime", "fine-tuned", "fine-tuned without onnxruntime"],
+)
 def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     if request.param == "fake":
         return FakeEmbedder()
-    if request.param == "local":
-        return _local(tmp_path_factory.mktemp("models"))
-    return _local_without_onnxruntime()
+    kind = FineTunedEmbedder if request.param.startswith("fine-tuned") else LocalEmbedder
+    if request.param.endswith("without onnxruntime"):
+        return _local_without_onnxruntime(kind)
+    return _local(kind, tmp_path_factory.mktemp("models"))
 
 
 def test_an_embedder_has_the_shape_of_its_protocol(embedder: Embedder) -> None:

@@ -28,7 +28,7 @@ from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.outbox import handlers, leases
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
-from apps.recall.ranking import PROFILES
+from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from tests.architecture import walls

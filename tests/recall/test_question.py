@@ -43,25 +43,6 @@ def test_of_two_people_pronouns_are_left_alone() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "stated"),
-    [
-        ("When did Caroline go camping?", ["I go camping"]),
-        ("What kind of tea does Caroline like?", ["tea does I like"]),
-        ("How many children does Caroline have?", ["children does I have"]),
-        ("Did Caroline paint it?", ["I paint it"]),
-        ("Caroline went camping.", []),
-        ("Caroline?", []),
-        ("Why?", []),
-        ("Isabel paints.", []),
-    ],
-)
-def test_a_question_is_embedded_as_a_statement_too(asked: str, stated: list[str]) -> None:
-    question = ask(Plaintext(asked), participants=("caroline",))
-
-    assert [one.reveal() for one in question.to_embed] == [question.first_person.reveal(), *stated]
-
-
 def test_who_does_not_speak_here_stays_who_they_are() -> None:
     assert first_person("What did Napoleon say to her?") == "What did Napoleon say to her?"
 

@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.recall.ranking import (
-    DIALOGUE,
-    MEMORYSYNC,
-    PREVIOUS_COSINE,
-    Features,
-    Ranked,
-    behind_their_sources,
-    rank_default,
-    rank_memorysync,
-    weights_used,
-)
+from apps.recall.default_ranking import FACTORS, LONG, PREVIOUS_COSINE, kind_of, learned_weights, rank_default
+from apps.recall.profiles import weights_used
+from apps.recall.ranking import MEMORYSYNC, Features, Ranked, behind_their_sources, rank_memorysync
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 FRACTION = st.floats(0, 1)
@@ -30,12 +22,13 @@ FEATURES = st.builds(
     has_previous=st.booleans(), words=st.floats(0, 40), previous_words=st.floats(0, 40), is_actor=st.booleans(),
     from_assistant=st.booleans(), session=st.sampled_from([None, 1, 2]), in_session=st.booleans(),
     date_match=FRACTION, length=st.integers(0, 4000), is_question=st.booleans(),
-    follows_question=st.booleans(), is_expected=st.booleans(),
+    follows_question=st.booleans(), is_expected=st.booleans(), coverage=FRACTION, coverage_in_context=FRACTION,
+    asks_now=st.booleans(),
     created_at=st.integers(-40_000, 40_000).map(lambda hours: NOW - timedelta(hours=hours)),
     importance=FRACTION, access_count=st.integers(0, 10**6),
 )  # fmt: skip
 POOLS = st.lists(FEATURES, min_size=1, max_size=12, unique_by=lambda one: one.id)
-WEIGHTS = st.none() | st.dictionaries(st.sampled_from([*DIALOGUE, *MEMORYSYNC, "unknown"]), st.floats(0, 10))
+WEIGHTS = st.none() | st.dictionaries(st.sampled_from([*FACTORS, *MEMORYSYNC, "unknown"]), st.floats(0, 10))
 
 
 def one(memory_id: int = 1, **fields: Any) -> Features:
@@ -57,10 +50,37 @@ def test_the_factors_sum_to_the_score_and_the_best_comes_first(pool: list[Featur
 @given(pool=POOLS, weights=WEIGHTS)
 def test_the_weights_shown_are_those_used(pool: list[Features], weights: Any) -> None:
     assert weights_used("memorysync", pool, weights).keys() == MEMORYSYNC.keys()
-    assert weights_used("default", pool, weights).keys() == DIALOGUE.keys()
+    assert weights_used("default", pool, weights).keys() == set(FACTORS)
     for ranked in rank_memorysync(pool, now=NOW, weights=weights):
         shown = weights_used("memorysync", pool, weights)
         assert all(-1e-9 <= ranked.factors[name] <= shown[name] + 1e-9 for name in MEMORYSYNC)
+
+
+def test_every_kind_has_a_weight_for_every_factor_and_none_below_zero_for_a_turns_own() -> None:
+    for weights in learned_weights().values():
+        assert weights.keys() == set(FACTORS)
+        assert all(weights[name] >= 0 for name in ("semantic", "lexical", "coverage", "actor", "authored", "session"))
+
+
+def test_the_kind_follows_the_assistant_and_the_length_of_turns() -> None:
+    spoken = [one(1, length=6), one(2, length=8)]
+    answered = [*spoken, one(3, length=7, from_assistant=True)]
+
+    assert kind_of(spoken) == "dialogue"
+    assert kind_of(answered) == "notes"
+    assert kind_of([replace(each, length=LONG) for each in answered]) == "chat"
+
+
+def test_a_question_about_now_counts_a_turns_place_in_time_by_its_own_weight() -> None:
+    turns = [one(n, created_at=NOW - timedelta(days=10 - n)) for n in (1, 6, 10)]
+    weights = {name: float(name in ("newest", "recent")) for name in FACTORS}
+
+    asked = by_id(rank_default([replace(each, asks_now=True) for each in turns], weights=weights))
+    other = by_id(rank_default(turns, weights=weights))
+
+    assert [asked[n].factors["newest"] for n in (1, 6, 10)] == pytest.approx([0, 5 / 9 / 2, 1 / 2])
+    assert all(each.factors["recent"] == 0 for each in asked.values())
+    assert [other[n].factors["recent"] for n in (1, 6, 10)] == pytest.approx([0, 5 / 9 / 2, 1 / 2])
 
 
 def test_nothing_ranked_is_nothing() -> None:
@@ -176,9 +196,9 @@ def test_the_meaning_in_context_by_hand() -> None:
 def test_words_count_relative_to_the_best_of_the_pool() -> None:
     pool = [one(1, words=4.0), one(2, words=1.0, previous_words=2.0), one(3)]
 
-    ranked = by_id(rank_default(pool))
+    ranked = by_id(rank_default(pool, weights={"lexical": 0.3}))
 
-    weight = weights_used("default", pool)["lexical"]
+    weight = weights_used("default", pool, {"lexical": 0.3})["lexical"]
     shares = [ranked[memory_id].factors["lexical"] / weight for memory_id in (1, 2, 3)]
     assert shares == pytest.approx([1.0, (1.0 + 0.2 * 2.0) / 4.0, 0.0])
 

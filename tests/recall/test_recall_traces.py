@@ -233,7 +233,7 @@ def test_the_command_tells_what_would_be_answered_in_another_order(
     read_log.flush()
 
     monkeypatch.setattr(
-        "apps.recall.replay.rank_default",
+        "apps.recall.profiles.rank_default",
         lambda features, weights: [replace(one, score=-one.score) for one in _usual(features, weights)],
     )
     with pytest.raises(CommandError, match="1 of 1"):
@@ -241,7 +241,7 @@ def test_the_command_tells_what_would_be_answered_in_another_order(
 
 
 def _usual(features: Any, weights: Any) -> Any:
-    from apps.recall.ranking import rank_default
+    from apps.recall.default_ranking import rank_default
 
     return list(reversed(rank_default(features, weights=weights)))
 

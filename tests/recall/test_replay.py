@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from apps.recall.ranking import PROFILES, Features
+from apps.recall.profiles import PROFILES
+from apps.recall.ranking import Features
 from apps.recall.replay import Trace, first_of_each, rank
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

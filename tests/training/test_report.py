@@ -5,17 +5,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-from apps.adapters.classifiers.encoder import FOLDER
+import pytest
+
+from apps.adapters.embedders.minilm.low_rank import FOLDER
+from apps.recall.default_ranking import WEIGHTS_FILE as RANKING_WEIGHTS
 
 ROOT = Path(__file__).parents[2]
 REPORT: dict[str, Any] = json.loads((ROOT / "training" / "report.json").read_text())
+RANKING: dict[str, Any] = json.loads((ROOT / "training" / "ranking_report.json").read_text())
+RELEVANCE: dict[str, Any] = json.loads((ROOT / "training" / "relevance_report.json").read_text())
 CHOSEN = "0.1"  # GATE_KEEP_FROM
 
 
 def test_it_is_of_these_weights() -> None:
     files = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in FOLDER.glob("*.safetensors")}
 
-    assert REPORT["weights"] == files
+    assert REPORT["weights"] == {name: files[name] for name in ("turns", "pairs")}
+    assert RANKING["encoder"] == files["retrieval"]
+    assert RANKING["sha256"] == hashlib.sha256(RANKING_WEIGHTS.read_bytes()).hexdigest()
     assert json.loads((FOLDER / "checksums.json").read_text()) == files
 
 
@@ -37,3 +44,23 @@ def test_changes_by_authors_it_has_not_learned_from_are_noticed() -> None:
     assert pairs["words"]["precision"] >= 0.75
     assert pairs["stories"]["changes"]["0.5"]["recall"] >= 0.70
     assert pairs["stories"]["changes"]["0.5"]["precision"] >= 0.80
+
+
+@pytest.mark.parametrize("kind", ["dialogue", "notes", "chat"])
+def test_questions_by_authors_it_has_not_learned_from_are_answered_better(kind: str) -> None:
+    alone, unseen = RANKING["vectors alone"], RANKING["validation"][kind]
+
+    assert alone["memsync-retrieval/1"][kind]["ndcg@10"] >= alone["all-MiniLM-L6-v2/1"][kind]["ndcg@10"] + 8
+    assert unseen["learned"]["ndcg@10"] >= unseen["before"]["ndcg@10"] + 1
+
+
+def test_relevance_is_calibrated_and_the_floor_loses_little() -> None:
+    for split in ("validation", "test"):
+        found = RELEVANCE[split]
+        answered = [
+            share for name, share in found["floors"]["0.05"]["empty"].items() if name not in ("never", "nothing")
+        ]
+
+        assert found["calibration_error"] <= 0.05
+        assert found["floors"]["0.05"]["empty"]["nothing"] >= 0.4
+        assert sum(answered) / len(answered) <= 0.02

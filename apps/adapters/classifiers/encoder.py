@@ -1,13 +1,6 @@
-"""The encoder of all-MiniLM-L6-v2 with our own low-rank updates; returns a vector per token.
+"""The encoder of all-MiniLM-L6-v2 with our own low-rank updates; returns a vector per token."""
 
-Hu et al. 2021 (LoRA): a low-rank product B A is added to each matrix W.  It is merged once, so it costs nothing more.
-"""
-
-import hashlib
-import json
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,66 +8,21 @@ import numpy as np
 
 from apps.adapters.embedders.minilm import graph_file
 from apps.adapters.embedders.minilm.loading import WrongGraphError
+from apps.adapters.embedders.minilm.low_rank import Tuned, merged
 from apps.adapters.embedders.minilm.reference import encode_tokens
-from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, ModelWeights, map_safetensors, read_weights
-from apps.adapters.errors import AdapterError
+from apps.adapters.embedders.minilm.weights import Array, ModelWeights, read_weights
 
 logger = logging.getLogger(__name__)
 
-FOLDER: Final = Path(__file__).parent / "weights"
 # Ids of an arbitrary sentence: a new graph must give its tokens nearly the same vectors as numpy.
 _PROBE: Final = [101, 1045, 2333, 2000, 11929, 1998, 2026, 2905, 2003, 27395, 2000, 18551, 1012, 102]
 _LOWEST_COSINE: Final = 0.95
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """Our own weights of a model.  digest: of the file.  tensors: by name, float32."""
-
-    name: str
-    digest: str
-    tensors: Mapping[str, Array]
 
 
 class Encode(Protocol):
     """Runs the encoder.  ids: of one window, with [CLS] and [SEP].  Returns shape (tokens, 384)."""
 
     def __call__(self, ids: list[int]) -> Array: ...
-
-
-def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
-    """Read our own weights.  Raises AdapterError for a file that is missing or does not match its checksum."""
-    path = folder / f"{name}.safetensors"
-    try:
-        digests: dict[str, str] = json.loads((folder / "checksums.json").read_bytes())
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError) as error:
-        raise AdapterError(f"The model {name} cannot be read.", permanent=False) from error
-    if digest != digests.get(name):
-        raise AdapterError(f"The model {name} is not the one that was trained.", permanent=False)
-    return Tuned(
-        name=name, digest=digest, tensors={name: one.astype(np.float32) for name, one in map_safetensors(path).items()}
-    )
-
-
-def merged(base: ModelWeights, tuned: Tuned) -> ModelWeights:
-    """The encoder's weights with our updates added."""
-    return replace(base, layers=tuple(_layer(layer, number, tuned) for number, layer in enumerate(base.layers)))
-
-
-def _layer(layer: Layer, number: int, tuned: Tuned) -> Layer:
-    def changed(linear: Linear, name: str) -> Linear:
-        """The matrix is (in, out); a: (rank, in), b: (out, rank)."""
-        down, up = tuned.tensors[f"layers.{number}.{name}.a"], tuned.tensors[f"layers.{number}.{name}.b"]
-        return Linear(linear.matrix + (up @ down).T, linear.bias)
-
-    return replace(
-        layer,
-        qkv=changed(layer.qkv, "qkv"),
-        attention_out=changed(layer.attention_out, "attention_out"),
-        up=changed(layer.up, "up"),
-        down=changed(layer.down, "down"),
-    )
 
 
 def load_encoder(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:
@@ -98,7 +46,7 @@ def _load_onnx(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> E
     # Imported here, so that numpy still works on a platform without onnxruntime.
     from apps.adapters.embedders.minilm.runtime import OnnxTokens
 
-    name = graph_file.file_name(f"{tuned.name}-{tuned.digest[:16]}")
+    name = graph_file.file_name(tuned.file_stem)
     return OnnxTokens(
         graph_file.find_or_build(cache_folder, lambda: _build_checked(tuned, read_weights(model_folder)), name=name)
     )

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from apps.adapters.classifiers.base import ChangeScores, Span, TurnScores
-from apps.adapters.classifiers.encoder import Encode, load_encoder, read_tuned
+from apps.adapters.classifiers.encoder import Encode, load_encoder
 from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
+from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.per_process import PerProcess

@@ -1,4 +1,4 @@
-"""The embedder that runs on this machine: no key, no network, no text leaves the process."""
+"""The embedders that run on this machine: no key, no network, no text leaves the process."""
 
 import logging
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.adapters.embedders.minilm.loading import Runtime, load_runtime
+from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.weights import DIMENSIONS
 from apps.adapters.per_process import PerProcess
 
@@ -46,6 +47,18 @@ class LocalEmbedder:
         self.embed(["warm"])
 
     def _load(self) -> Runtime:
-        runtime = load_runtime(self._cache_folder)
-        logger.info("embedding model loaded", extra={"backend": runtime.name})
-        return runtime
+        return _logged(load_runtime(self._cache_folder))
+
+
+class FineTunedEmbedder(LocalEmbedder):
+    """The same model with our own updates, trained on questions about what people said (docs/adr/0035)."""
+
+    id = "memsync-retrieval/1"
+
+    def _load(self) -> Runtime:
+        return _logged(load_runtime(self._cache_folder, read_tuned("retrieval")))
+
+
+def _logged(runtime: Runtime) -> Runtime:
+    logger.info("embedding model loaded", extra={"backend": runtime.name})
+    return runtime

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Label, Text, Whole
+from apps.api.fields import Fraction, Label, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.query import MOST
 from apps.api.operations import operation
@@ -34,6 +34,7 @@ class ComposeInput(Input):
         max_value=MAX_TOKENS,
         help_text="Budget of the whole prompt, estimated. A memory that does not fit is omitted entirely.",
     )
+    min_relevance = Fraction(required=False, help_text="Insert no memory whose relevance is lower.")
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
@@ -72,6 +73,7 @@ class ComposeView(ApiView):
             Plaintext(fields["prompt_template"]),
             limit=fields["recall_k"],
             max_tokens=fields.get("max_tokens"),
+            min_relevance=fields.get("min_relevance"),
             now=self.now(),
         )
         return Response(

@@ -9,16 +9,20 @@ from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
 from apps.memories.ended_parts import MemoryPart
 from apps.memories.opened import OpenedMemory
-from apps.recall.results import Explanation
+from apps.recall.results import Explanation, Hit
 from text.digest import TextDigest, digest_of
 
 
 def memory_body(
-    memory: OpenedMemory, *, score: float | None = None, explanation: Explanation | None = None
+    memory: OpenedMemory,
+    *,
+    score: float | None = None,
+    relevance: float | None = None,
+    explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """All fields of a memory.  ``metadata`` contains only the caller's own values, so that it is returned unchanged.
 
-    score, explanation: for results of a query; omitted elsewhere.
+    score, relevance, explanation: for results of a query; omitted elsewhere.
     """
     text = memory.text.reveal()
     digest = digest_of(text, key=memory.key, tags=memory.tags)
@@ -63,10 +67,16 @@ def memory_body(
     }
     if score is not None:
         body["score"] = score
+        body["relevance"] = relevance if relevance is None else round(relevance, 4)
     if explanation is not None:
         body["scores"] = dict(explanation.factors)
         body["explanation"] = explanation_body(explanation)
     return body
+
+
+def hit_body(hit: Hit) -> dict[str, Any]:
+    """A result of a query."""
+    return memory_body(hit.memory, score=hit.score, relevance=hit.relevance, explanation=hit.explanation)
 
 
 def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
@@ -235,6 +245,11 @@ class MemoryOutput(RetainedOutput):
 
 class FoundOutput(MemoryOutput):
     score = serializers.FloatField()
+    relevance = serializers.FloatField(
+        allow_null=True,
+        help_text="Probability, 0 to 1, that the memory answers the query; comparable between queries. Null for what "
+        "only a relation led to, and with another embedder than the default.",
+    )
     scores = serializers.DictField(child=serializers.FloatField())
     explanation = ExplanationOutput()
 

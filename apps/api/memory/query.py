@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.collection_fields import Metadata, OneOrMore, Tags, Weights
-from apps.api.fields import Choice, Flag, Label, Moment, Text, Whole
+from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
-from apps.api.memory.memory_output import FoundOutput, memory_body
+from apps.api.memory.memory_output import FoundOutput, hit_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
-from apps.recall.ranking import PROFILES
+from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
 
@@ -72,6 +72,9 @@ class QueryInput(Input):
     )
     metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
     weights = Weights(required=False, help_text="Weights of the ranking factors.")
+    min_relevance = Fraction(
+        required=False, help_text="Leave out results whose `relevance` is lower; 0 leaves out none."
+    )
     profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
@@ -131,6 +134,7 @@ class QueryView(ApiView):
             profile=fields.get("profile"),
             weights=fields.get("weights"),
             session_id=fields.get("session_id"),
+            min_relevance=fields.get("min_relevance"),
             now=self.now(),
         )
         return Response(_body(found, fields, depth=depth))
@@ -165,7 +169,7 @@ def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 def _body(found: Recall, fields: Mapping[str, Any], *, depth: int) -> dict[str, Any]:
     tier = fields["computation_tier"]
     return {
-        "memories": [memory_body(hit.memory, score=hit.score, explanation=hit.explanation) for hit in found.hits],
+        "memories": [hit_body(hit) for hit in found.hits],
         "context": "\n".join(f"- {hit.memory.text.reveal()}" for hit in found.hits),
         "latency_ms": round(found.latency_ms, 2),
         "session_id": fields.get("session_id"),

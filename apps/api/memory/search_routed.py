@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Choice, Flag, Label, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
-from apps.api.memory.memory_output import FoundOutput, memory_body
+from apps.api.memory.memory_output import FoundOutput, hit_body
 from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
 from apps.api.operations import operation
 from apps.api.views import ApiView
@@ -89,7 +89,7 @@ def _body(found: Routed, *, with_reasoning: bool) -> dict[str, Any]:
         "route": found.plan.route,
         "refused": found.plan.is_refused,
         "refusal_reason": found.plan.refusal_reason,
-        "memories": [memory_body(hit.memory, score=hit.score, explanation=hit.explanation) for hit in found.hits],
+        "memories": [hit_body(hit) for hit in found.hits],
         "answer": found.answer,
         "confidence": round(found.confidence, 6),
         "latency_ms": round(found.latency_ms, 2),

@@ -1,0 +1,80 @@
+"""Relevance: a calibrated probability, 0..1, that a memory answers the question.  Pure.
+
+A score orders the candidates of one question; a relevance can be compared between questions, so that a question that
+nothing answers can have no answer.  A logistic regression on features of the candidate and of the whole shortlist, by
+``python -m training.relevance``, which measures it on writers it has not seen.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from apps.recall.default_ranking import in_context
+from apps.recall.ranking import Features, Ranked
+
+WEIGHTS_FILE: Final = Path(__file__).parent / "relevance_weights.json"
+EMBEDDER: Final = "memsync-retrieval/1"  # the embedder whose cosines it was fitted on
+INPUTS: Final = ("semantic", "coverage", "coverage of the best", "behind the best", "is expected", "is actor")
+
+
+def relevance_of(candidates: Sequence[Features]) -> dict[int, float]:
+    """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``."""
+    weights, bias = _fitted()
+    return {
+        one.id: 1 / (1 + math.exp(-bias - sum(weight * value for weight, value in zip(weights, values, strict=True))))
+        for one, values in zip(candidates, inputs(candidates), strict=True)
+    }
+
+
+def inputs(candidates: Sequence[Features]) -> list[tuple[float, ...]]:
+    """For each candidate a value for each of ``INPUTS``, about 0..1."""
+    if not candidates:
+        return []
+    semantic = [in_context(one) for one in candidates]
+    best, covered = max(semantic), max(one.coverage_in_context for one in candidates)
+    return [
+        (
+            near,
+            one.coverage_in_context,
+            covered,
+            best - near,
+            float(one.is_expected),
+            float(one.is_actor),
+        )
+        for one, near in zip(candidates, semantic, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """least: relevance below which a memory is left out.  best: all are left out if none of them reaches it.
+
+    0 leaves out nothing.
+    """
+
+    least: float = 0.0
+    best: float = 0.0
+
+
+def drop_irrelevant(ranked: Sequence[Ranked], candidates: Sequence[Features], floors: Floors) -> list[Ranked]:
+    """The ranking without memories below the floors.
+
+    A memory that only a relation led to has no relevance of its own: it stays if anything else does.
+    """
+    if floors == Floors():
+        return list(ranked)
+    relevance, least = relevance_of(candidates), floors.least
+    if max((relevance[one.id] for one in ranked if one.id in relevance), default=0.0) < floors.best:
+        return []
+    kept = [one for one in ranked if relevance.get(one.id, least) >= least]
+    return kept if any(one.id in relevance for one in kept) else []
+
+
+@cache
+def _fitted() -> tuple[Sequence[float], float]:
+    fitted: Mapping[str, float] = json.loads(WEIGHTS_FILE.read_bytes())
+    return [fitted[name] for name in INPUTS], fitted["bias"]
