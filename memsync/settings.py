@@ -245,7 +245,7 @@ ROTATION_WORKERS = env.int("ROTATION_WORKERS", default=1)
 GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: least probability that a sentence is worth keeping
 GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: least probability of a secret
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
-RECALL_MIN_RELEVANCE = env.float("RECALL_MIN_RELEVANCE", default=0.05)  # if no hit reaches it, the answer is empty
+RECALL_MIN_RELEVANCE = env.float("RECALL_MIN_RELEVANCE", default=0.0)  # if no hit reaches it, the answer is empty
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
 RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # cached answers per project and process
