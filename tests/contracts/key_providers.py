@@ -146,7 +146,7 @@ class Service:
         self.service.bring_up()
 
     def setting(self) -> dict[str, Any]:
-        return {"BACKEND": self.backend, "OPTIONS": self.options}
+        return {"BACKEND": self.backend, "OPTIONS": {**self.options, "timeout_seconds": PATIENCE_SECONDS}}
 
     def add_version(self) -> str:
         raise NotImplementedError

@@ -37,9 +37,12 @@ ANOTHER_PROCESS = f"{OPENING}\nprint(opened())"
 FORKING_PROCESS = f"""{OPENING}
 first = opened()
 child = os.fork()
-later = [opened() for _ in range(3)]
-if child == 0:
-    os._exit(0 if later == [first] * 3 else 1)
+later = []
+try:
+    later += [opened() for _ in range(3)]
+finally:
+    if child == 0:
+        os._exit(0 if later == [first] * 3 else 1)
 print(*later, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
