@@ -22,7 +22,7 @@ OTHER: Final = ("date", "length", "question", "answer", "expected", "continuity"
 FACTORS: Final = (*OWN, "session", *OTHER)
 
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # weight of the previous turn in a turn's own score
-LONGEST: Final = 25  # content terms; more add nothing to the length factor
+LONGEST: Final = 25  # content terms; shorter candidates lose by their length
 LONG: Final = 20  # content terms of the average candidate of an assistant chat; notes are shorter
 
 
@@ -72,8 +72,8 @@ def learned_weights() -> Mapping[Kind, Weights]:
 
 def highest_score(given: Weights) -> float:
     """The highest possible score with these weights; 1 if all of them are 0."""
-    most = sum(given[name] for name in OWN) * (1 + given["session"]) + given["length"] * math.log1p(LONGEST)
-    most += sum(max(given[name], 0.0) for name in OTHER if name != "length")
+    most = sum(given[name] for name in OWN) * (1 + given["session"])
+    most += sum(max(given[name], 0.0) for name in OTHER if name != "length")  # which is never above 0
     return most if most > 0 else 1.0
 
 
@@ -95,6 +95,7 @@ def own_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
 def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
     """The unweighted factors ``OTHER`` of each candidate.
 
+    length: from 0 down, so that unrelated memories have no score in common that would outrank what relations carry.
     newest, recent: place in time from the oldest candidate, 0, to the newest, 1, for a question that asks what holds
     now, and for any other.
     """
@@ -105,7 +106,7 @@ def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
         place = (at - first) / (last - first) if last > first else 0.0
         values.append({
             "date": one.date_match,
-            "length": math.log1p(min(one.length, LONGEST)),
+            "length": math.log1p(min(one.length, LONGEST)) - math.log1p(LONGEST),
             "question": float(one.is_question),
             "answer": float(one.follows_question),
             "expected": float(one.is_expected),

@@ -72,6 +72,14 @@ def test_recall_answers_before_between_and_after(changed: Scope, monkeypatch: py
     assert {before, between, first(changed, "Where is Nora's cello?")} == {TEXTS[1]}
 
 
+def test_vectors_of_another_tenant_are_neither_counted_nor_requested(changed: Scope, globex: OpenedTenant) -> None:
+    other = make_scope(globex)
+
+    assert count_vectors(other, embedder="fake/2").total == 0
+    assert request_reembedding(other, embedder="fake/2", now=NOW) == 0
+    assert not OutboxEvent.objects.filter(kind="embed").exists()
+
+
 def test_a_second_request_duplicates_nothing(changed: Scope) -> None:
     request_reembedding(changed, embedder="fake/2", now=NOW)
     request_reembedding(changed, embedder="fake/2", now=NOW)
