@@ -22,7 +22,7 @@ OTHER: Final = ("date", "length", "question", "answer", "expected", "continuity"
 FACTORS: Final = (*OWN, "session", *OTHER)
 
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # weight of the previous turn in a turn's own score
-LONGEST: Final = 25  # content terms; shorter candidates lose by their length
+LONGEST: Final = 25  # content terms; more add nothing to the length factor
 LONG: Final = 20  # content terms of the average candidate of an assistant chat; notes are shorter
 
 
@@ -72,8 +72,8 @@ def learned_weights() -> Mapping[Kind, Weights]:
 
 def highest_score(given: Weights) -> float:
     """The highest possible score with these weights; 1 if all of them are 0."""
-    most = sum(given[name] for name in OWN) * (1 + given["session"])
-    most += sum(max(given[name], 0.0) for name in OTHER if name != "length")  # which is never above 0
+    most = sum(given[name] for name in OWN) * (1 + given["session"]) + given["length"] * math.log1p(LONGEST)
+    most += sum(max(given[name], 0.0) for name in OTHER if name != "length")
     return most if most > 0 else 1.0
 
 
@@ -95,18 +95,20 @@ def own_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
 def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
     """The unweighted factors ``OTHER`` of each candidate.
 
-    length: from 0 down, so that unrelated memories have no score in common that would outrank what relations carry.
+    length: above that of the shortest candidate, so that unrelated memories have no common part of a score, which
+    would outrank what relations carry.
     newest, recent: place in time from the oldest candidate, 0, to the newest, 1, for a question that asks what holds
     now, and for any other.
     """
     times = [(one.said_at or one.created_at).timestamp() for one in candidates]
     first, last = min(times), max(times)
+    shortest = min(map(length_of, candidates))
     values = []
     for one, at in zip(candidates, times, strict=True):
         place = (at - first) / (last - first) if last > first else 0.0
         values.append({
             "date": one.date_match,
-            "length": math.log1p(min(one.length, LONGEST)) - math.log1p(LONGEST),
+            "length": length_of(one) - shortest,
             "question": float(one.is_question),
             "answer": float(one.follows_question),
             "expected": float(one.is_expected),
@@ -115,6 +117,11 @@ def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
             "recent": 0.0 if one.asks_now else place,
         })  # fmt: skip
     return values
+
+
+def length_of(one: Features) -> float:
+    """0 to log(1 + LONGEST)."""
+    return math.log1p(min(one.length, LONGEST))
 
 
 def in_context(one: Features) -> float:
