@@ -70,7 +70,7 @@ def query_facts(
     return facts(
         scope,
         about=None if subject is None else subject_of(subject),
-        attribute=None if predicate is None else predicate_of(predicate).attribute,
+        attributes=() if predicate is None else [predicate_of(predicate).attribute],
         moment=AsOf.asked(at, known_at, now=now) or AsOf(at=now, known_at=now),
         limit=limit,
         now=now,

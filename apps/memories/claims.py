@@ -1,6 +1,6 @@
 """Claims: what memories state about a subject, and which claims held at one time, as known at another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Final
@@ -184,11 +184,11 @@ def words_of(row: MemoryClaim, cipher: SpaceCipher) -> tuple[int, int]:
 
 
 def facts(
-    scope: Scope, *, about: str | None, attribute: str | None, moment: AsOf, limit: int, now: datetime
+    scope: Scope, *, about: str | None, attributes: Collection[str] = (), moment: AsOf, limit: int, now: datetime
 ) -> list[Fact]:
     """The claims that held at the moment, latest ``valid_from`` first, at most ``limit``.
 
-    Rows that fail decryption are left out.  about, attribute: canonical forms to filter by; None for any.
+    Rows that fail decryption are left out.  about, attributes: canonical forms to filter by; None and () for any.
     """
     if not scope.spaces:
         return []
@@ -197,8 +197,8 @@ def facts(
         claims = MemoryClaim.objects.within(scope).filter(space_id=scope.space.id)
         if cipher.is_searchable and about is not None:
             claims = claims.filter(subject_mac=subject_mac(cipher, about))
-        if cipher.is_searchable and attribute is not None:
-            claims = claims.filter(predicate_mac=predicate_mac(cipher, attribute))
+        if cipher.is_searchable and attributes:
+            claims = claims.filter(predicate_mac__in=[predicate_mac(cipher, attribute) for attribute in attributes])
         held = holding(Memory.objects.within(scope).existing(now), moment)
         lifetimes = lifetimes_of(scope, [scope.space.id])
         by_memory: dict[int, list[MemoryClaim]] = {}
@@ -211,7 +211,7 @@ def facts(
             wanted = [
                 one
                 for one in opened
-                if one is not None and about in (None, one.about) and attribute in (None, one.attribute)
+                if one is not None and about in (None, one.about) and (not attributes or one.attribute in attributes)
             ]
             if not wanted:
                 continue

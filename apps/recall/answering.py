@@ -11,10 +11,11 @@ from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memories
+from apps.memories.standing_profile import standing_profile
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from apps.recall import read_log
-from apps.recall.composing import Composed, question_of
+from apps.recall.composing import Composed, Line, question_of
 from apps.recall.composing import compose as fill
 from apps.recall.question import asked_dates, asked_window, date_match
 from apps.recall.results import Filters, Hit
@@ -24,10 +25,12 @@ from apps.recall.synthesis import Synthesis
 from apps.recall.synthesis import synthesize as quote
 
 WIDEST: Final = 50  # memories recalled before a route filters them
+SLOT: Final = "slot"  # the retriever of facts that the question names
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
 LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
 # Types that may describe an event if they carry their own date: "I joined the team on May 9th" is a relation.
 HAPPENING: Final = ("event", "decision", "relation", "fact")
+MOST_STANDING: Final = 12  # memories of the standing profile in a prompt
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
 
 
@@ -58,34 +61,47 @@ def compose(
     limit: int,
     max_tokens: int | None,
     min_relevance: float | None = None,
+    with_profile: bool = True,
     now: datetime,
 ) -> Composed:
-    """Return the template filled with the memories that answer it best, none that may be outdated.
+    """Return the template filled with the standing profile and the memories that answer it best.
 
-    min_relevance: as ``recall`` takes it.  Raises NothingAsked.
+    Nothing that may be outdated is inserted.  with_profile: insert the standing profile, at most MOST_STANDING
+    memories, which do not count towards ``limit``.  min_relevance: as ``recall`` takes it.  Raises NothingAsked.
     """
     question = question_of(template.reveal())
     if not question:
         raise NothingAsked
+    standing = standing_profile(scope, limit=MOST_STANDING, now=now) if with_profile else []
     found = recall(scope, Plaintext(question), limit=limit, min_relevance=min_relevance, now=now)
-    texts = [hit.memory.text.reveal() for hit in found.hits if hit.memory.outdated_by is None]
-    return fill(template.reveal(), texts, max_tokens=max_tokens)
+    known = {memory.id for memory in standing}
+    if standing:
+        read_log.record_report(scope, len(standing))
+    lines = [Line(text=memory.text.reveal(), is_standing=True) for memory in standing]
+    lines += [
+        Line(text=hit.memory.text.reveal(), at=_when(hit.memory))
+        for hit in found.hits
+        if hit.memory.outdated_by is None and hit.memory.id not in known
+    ]
+    return fill(template.reveal(), lines, max_tokens=max_tokens)
 
 
 def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | None, now: datetime) -> Routed:
     """Answer by the route that suits the question, or by the route in ``wanted``.  Requests for secrets are refused.
 
-    A route that finds nothing falls back to hybrid recall, unless the caller chose the route or the question names a
-    time window.
+    A current fact answers only if the question names it or it leads recall in general, so that no fact answers because
+    it exists.  If none does, or a route finds nothing, the answer is recall in general, unless the caller chose the
+    route or the question names a time window.
     """
     started = time.perf_counter()
     chosen = plan(query.reveal(), wanted=wanted)
     hits: list[Hit] = []
-    if not chosen.is_refused:
+    if chosen.route == "canonical":
+        hits, chosen = _canonical(scope, query, chosen, limit=limit, insists=wanted is not None, now=now)
+    elif not chosen.is_refused:
         hits = _by_route(scope, query, chosen, limit=limit, now=now)
         if not hits and wanted is None and chosen.route != "hybrid" and _window(query, chosen, now=now) is None:
-            reason = f"the {chosen.route} route found nothing: recall in general"
-            chosen = replace(chosen, route="hybrid", reasoning=[*chosen.reasoning, reason])
+            chosen = _in_general(chosen, "found nothing")
             hits = _by_route(scope, query, chosen, limit=limit, now=now)
     return Routed(
         query_id=uuid.uuid4(),
@@ -114,13 +130,33 @@ def synthesize(
     return quote({memory.id: memory.text.reveal() for memory in memories}, query.reveal() if query else None)
 
 
+def _in_general(chosen: Plan, why: str) -> Plan:
+    reason = f"the {chosen.route} route {why}: recall in general"
+    return replace(chosen, route="hybrid", reasoning=[*chosen.reasoning, reason])
+
+
 def _by_route(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:
-    if chosen.route == "canonical":
-        found = recall(scope, query, filters=Filters(types=SLOT_TYPES), limit=WIDEST, now=now)
-        return [hit for hit in found.hits if hit.memory.key is not None][:limit]
     if chosen.route == "structured":
         return _structured(scope, query, chosen, limit=limit, now=now)
     return list(recall(scope, query, limit=limit, now=now).hits)
+
+
+def _canonical(
+    scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, insists: bool, now: datetime
+) -> tuple[list[Hit], Plan]:
+    """The current facts that the question names, or those found if one of them is the best hit; else all hits.
+
+    insists: all current facts that recall finds, whatever leads.
+    """
+    filters = Filters(types=SLOT_TYPES) if insists else Filters()
+    found = list(recall(scope, query, filters=filters, limit=WIDEST, now=now).hits)
+    current = [hit for hit in found if hit.memory.key is not None and hit.memory.type in SLOT_TYPES]
+    named = [hit for hit in current if SLOT in hit.explanation.legs]
+    if named and not insists:
+        return named[:limit], chosen
+    if insists or (current and current[0] is found[0]):
+        return current[:limit], chosen
+    return found[:limit], _in_general(chosen, "has no fact that leads" if current else "found nothing")
 
 
 def _structured(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:

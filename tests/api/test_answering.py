@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps.api.memory.compose import ComposeOutput
 from apps.api.memory.search_routed import RoutedOutput
@@ -41,7 +42,7 @@ def test_prompt_holds_what_answers_it(house: Caller) -> None:
     answer = ask(house, "compose", prompt_template="Where is the spare key?\n{{memories}}", recall_k=1)
 
     assert answer.keys() == ComposeOutput().fields.keys()
-    assert answer["composed_prompt"] == f"Where is the spare key?\n- {KEY}"
+    assert answer["composed_prompt"] == f"Where is the spare key?\n- [{timezone.now():%Y-%m-%d}] {KEY}"
     assert (answer["memories_used"], answer["truncated"]) == (1, False)
     assert answer["token_count"] > 10
 
@@ -51,6 +52,44 @@ def test_budget_leaves_memories_out_whole(house: Caller) -> None:
 
     assert (answer["memories_used"], answer["truncated"]) == (1, True)
     assert answer["token_count"] <= 22
+
+
+def test_standing_profile_comes_first_whatever_is_asked(house: Caller) -> None:
+    house.add("I am allergic to sesame.")
+    house.add("My name is Ana.")
+
+    answer = ask(house, "compose", prompt_template="Where is the spare key? {memories}", recall_k=1)
+    without = ask(
+        house, "compose", prompt_template="Where is the spare key? {memories}", recall_k=1, standing_profile=False
+    )
+
+    lines = answer["composed_prompt"].splitlines()
+    assert lines[:3] == ["Where is the spare key? About the user:", "- I am allergic to sesame.", "- My name is Ana."]
+    assert lines[-1].endswith(KEY)
+    assert answer["memories_used"] == 3
+    assert without["memories_used"] == 1
+    assert "sesame" not in without["composed_prompt"]
+
+
+def test_no_memory_stands_twice_in_a_prompt(alice: Caller) -> None:
+    alice.add("I am allergic to sesame.")
+
+    answer = ask(alice, "compose", prompt_template="What am I allergic to?")
+
+    assert answer["composed_prompt"].count("sesame") == 1
+    assert answer["memories_used"] == 1
+
+
+def test_standing_profile_is_of_the_caller_and_of_now(house: Caller) -> None:
+    house.add("My name is Ana.")
+    house.add("My name is Eva.")
+
+    mine = ask(house, "compose", prompt_template="Where is the spare key?")["composed_prompt"]
+    theirs = ask(house.as_user("stranger"), "compose", prompt_template="Where is the spare key?")["composed_prompt"]
+
+    assert "Eva" in mine
+    assert "Ana" not in mine
+    assert "Eva" not in theirs
 
 
 def test_prompt_of_nobody_is_the_template(house: Caller) -> None:
@@ -88,6 +127,16 @@ def test_fact_is_answered_from_what_is_current(house: Caller) -> None:
     assert {memory["extracted_key"] for memory in answer["memories"]} == {"user.location"}
     assert 0 < answer["confidence"] <= 1
     assert answer["reasoning"]
+
+
+def test_fact_that_only_exists_does_not_answer(house: Caller) -> None:
+    answer = ask(house, "search/routed", query="Where is the spare key?", include_reasoning=True)
+
+    assert answer["route"] == "hybrid"
+    assert answer["answer"].startswith(KEY)
+    assert "has no fact that leads" in answer["reasoning"][-1]
+    insisted = ask(house, "search/routed", query="Where is the spare key?", route="canonical")
+    assert [memory["text"] for memory in insisted["memories"]] == [HOME]
 
 
 def test_fact_without_a_key_is_found_by_recall_in_general(alice: Caller) -> None:

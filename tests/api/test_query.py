@@ -86,6 +86,30 @@ def test_answer_has_the_whole_shape_and_explains_itself(path: str, house: Caller
     assert answer["memories"][0]["text"] == "The key of room 7 hangs on hook 7 in the hall."
 
 
+@pytest.mark.parametrize("path", ["/memory/query", "/memory/retrieve", "/memory/search/routed"])
+def test_explanations_and_fields_may_be_left_out(path: str, house: Caller) -> None:
+    every = query(house, path=path)["memories"]
+
+    for omitted in ({"scores", "explanation"}, set(FoundOutput().fields) - {"id", "text", "entities", "score"}):
+        kept = sorted(set(FoundOutput().fields) - omitted)
+        asked = {"explain": False} if len(omitted) == 2 else {"fields": [name for name in kept if name != "id"]}
+        memories = query(house, path=path, **asked)["memories"]
+        assert memories == [{name: memory[name] for name in kept} for memory in every]
+
+
+def test_no_explanation_is_no_explanation_even_if_it_is_named(house: Caller) -> None:
+    (memory,) = query(house, k=1, explain=False, fields=["text", "explanation", "scores"])["memories"]
+
+    assert memory.keys() == {"id", "text"}
+
+
+def test_a_field_that_there_is_not_is_refused(alice: Caller) -> None:
+    response = alice("POST", "/memory/query", {"query": "key?", "fields": ["text", "txet"]})
+
+    assert response.status_code == 422
+    assert response.json()["error"]["details"][0]["loc"] == ["body", "fields"]
+
+
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [({}, 5), ({"k": 1}, 1), ({"k": 50}, 50), ({"limit": 3}, 3), ({"k": 2, "limit": 9}, 2), ({"k": None}, 5)],

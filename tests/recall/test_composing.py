@@ -1,13 +1,21 @@
 """A prompt with memories in it."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.recall.composing import HEADING, compose, question_of
+from apps.recall.composing import HEADING, PROFILE_HEADING, Composed, Line, question_of
+from apps.recall.composing import compose as compose_lines
+from tests.makers import NOW
 from text.digest import count_tokens
 
 TEXTS = ["I live in Lisbon.", "I work as a nurse and like the early shift.", "I eat no nuts."]
+
+
+def compose(template: str, texts: Sequence[str], *, max_tokens: int | None = None) -> Composed:
+    return compose_lines(template, [Line(text=text) for text in texts], max_tokens=max_tokens)
 
 
 @pytest.mark.parametrize("place", ["{memories}", "{{memories}}", "{{ memories }}"])
@@ -58,3 +66,27 @@ def test_budget_holds_and_no_text_is_split(template: str, texts: list[str], budg
 def test_question_of_a_template_is_the_rest_of_it() -> None:
     assert question_of("Known: {memories}\nWhere do I live?") == "Known: Where do I live?"
     assert question_of("{{memories}} {memories}") == ""
+
+
+def test_dates_precede_what_is_relevant_and_not_the_standing_profile() -> None:
+    lines = [Line(text="I eat no nuts.", at=NOW, is_standing=True), Line(text="I live\nin Lisbon.", at=NOW)]
+
+    made = compose_lines("{memories}\nPlan my day.", lines)
+
+    assert made.prompt == (
+        f"{PROFILE_HEADING}\n- I eat no nuts.\n\n{HEADING}\n- [{NOW:%Y-%m-%d}] I live in Lisbon.\nPlan my day."
+    )
+    assert made.tokens == count_tokens(made.prompt)
+
+
+@pytest.mark.parametrize("template", ["{memories} Plan my day.", "Plan my day."])
+@given(kinds=st.lists(st.booleans(), max_size=6), budget=st.integers(1, 80))
+def test_budget_includes_the_headings_that_are_needed(template: str, kinds: list[bool], budget: int) -> None:
+    lines = [Line(text="I eat no nuts.", at=NOW, is_standing=is_standing) for is_standing in sorted(kinds)[::-1]]
+
+    made = compose_lines(template, lines, max_tokens=budget)
+
+    kept = [lines[at] for at in made.used]
+    assert not kept or made.tokens <= budget
+    assert made.prompt.count(PROFILE_HEADING) == any(line.is_standing for line in kept)
+    assert made.prompt.count(str(Line(text="I eat no nuts.", at=NOW))) == sum(not line.is_standing for line in kept)

@@ -1,6 +1,7 @@
 """Answers made of memories, by the published client."""
 
 import pytest
+from django.utils import timezone
 from memorysync import NotFoundError, ValidationError
 
 from tests import once
@@ -19,12 +20,12 @@ def test_compose(make: Make) -> None:
     client.add(BUS, importance=0.7)
 
     whole = client.compose("Where is the spare key?\n{{memories}}", recall_k=1)
-    tight = client.compose("Where is the spare key?\n{{memories}}", recall_k=2, max_tokens=24)
+    tight = client.compose("Where is the spare key?\n{{memories}}", recall_k=2, max_tokens=32)
 
-    assert whole.composed_prompt == f"Where is the spare key?\n- {KEY}"
+    assert whole.composed_prompt == f"Where is the spare key?\n- [{timezone.now():%Y-%m-%d}] {KEY}"
     assert (whole.memories_used, whole.truncated) == (1, False)
     assert (tight.memories_used, tight.truncated) == (1, True)
-    assert tight.token_count <= 24
+    assert tight.token_count <= 32
     assert make(end_user_id="stranger").compose("Where is the spare key?").memories_used == 0
 
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Fraction, Label, Text, Whole
+from apps.api.fields import Flag, Fraction, Label, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.query import MOST
 from apps.api.operations import operation
@@ -35,6 +35,11 @@ class ComposeInput(Input):
         help_text="Budget of the whole prompt, estimated. A memory that does not fit is omitted entirely.",
     )
     min_relevance = Fraction(required=False, help_text="Insert no memory whose relevance is lower.")
+    standing_profile = Flag(
+        default=True,
+        help_text="Insert what every answer has to respect first: allergies, medication, diet, name, pronouns, "
+        "language and instructions. They do not count towards `recall_k`.",
+    )
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
@@ -65,7 +70,8 @@ class ComposeView(ApiView):
     def post(self, request: Request) -> Response:
         """Insert the memories that best answer a prompt into it.
 
-        One line each, best first, within the budget; memories are never split.
+        First the user's standing profile, then what is relevant, best first, with dates; nothing that may be outdated.
+        One line each, within the budget; memories are never split.
         """
         fields = self.read(ComposeInput)
         made = compose(
@@ -74,6 +80,7 @@ class ComposeView(ApiView):
             limit=fields["recall_k"],
             max_tokens=fields.get("max_tokens"),
             min_relevance=fields.get("min_relevance"),
+            with_profile=fields["standing_profile"],
             now=self.now(),
         )
         return Response(

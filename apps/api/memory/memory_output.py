@@ -1,7 +1,7 @@
 """Response bodies in wire format: memories, skips and decisions."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 from rest_framework import serializers
 
@@ -12,38 +12,29 @@ from apps.memories.opened import OpenedMemory
 from apps.recall.results import Explanation, Hit
 from text.digest import TextDigest, digest_of
 
+DIGESTED: Final = frozenset({"platform_metadata", "key_points", "entities", "topics"})
 
-def memory_body(
-    memory: OpenedMemory,
-    *,
-    score: float | None = None,
-    relevance: float | None = None,
-    explanation: Explanation | None = None,
-) -> dict[str, Any]:
-    """All fields of a memory.  ``metadata`` contains only the caller's own values, so that it is returned unchanged.
 
-    score, relevance, explanation: for results of a query; omitted elsewhere.
-    """
-    text = memory.text.reveal()
-    digest = digest_of(text, key=memory.key, tags=memory.tags)
-    body: dict[str, Any] = {
+def memory_body(memory: OpenedMemory) -> dict[str, Any]:
+    """All fields of a memory.  ``metadata`` contains only the caller's own values, so that it is returned unchanged."""
+    return _stored_body(memory) | _digest_body(memory)
+
+
+def _stored_body(memory: OpenedMemory) -> dict[str, Any]:
+    return {
         "id": memory.id,
         "user_id": memory.user_id,
-        "text": text,
+        "text": memory.text.reveal(),
         "summary": memory.summary.reveal() if memory.summary else None,
         "tags": list(memory.tags),
         "source": memory.source or None,
         "event_type": memory.event_type or None,
         "importance": memory.importance,
         "metadata": dict(memory.metadata),
-        "platform_metadata": _platform_metadata(memory, digest),
         "is_summary": memory.is_summary,
         "tier": memory.tier,
         "memory_type": memory.type,
-        "key_points": list(digest.key_points),
         "insights": [],
-        "entities": list(digest.entities),
-        "topics": list(digest.topics),
         "context": "",
         "quality_score": memory.confidence,
         "extracted_type": memory.type,
@@ -65,18 +56,32 @@ def memory_body(
         "updated_at": memory.updated_at,
         "embedded": memory.is_embedded,
     }
-    if score is not None:
-        body["score"] = score
-        body["relevance"] = relevance if relevance is None else round(relevance, 4)
-    if explanation is not None:
-        body["scores"] = dict(explanation.factors)
-        body["explanation"] = explanation_body(explanation)
-    return body
 
 
-def hit_body(hit: Hit) -> dict[str, Any]:
-    """A result of a query."""
-    return memory_body(hit.memory, score=hit.score, relevance=hit.relevance, explanation=hit.explanation)
+def _digest_body(memory: OpenedMemory) -> dict[str, Any]:
+    """The fields that are computed from the text."""
+    digest = digest_of(memory.text.reveal(), key=memory.key, tags=memory.tags)
+    return {
+        "platform_metadata": _platform_metadata(memory, digest),
+        "key_points": list(digest.key_points),
+        "entities": list(digest.entities),
+        "topics": list(digest.topics),
+    }
+
+
+def hit_body(hit: Hit, *, explains: bool = True, names: Collection[str] = ()) -> dict[str, Any]:
+    """A result of a query.
+
+    explains: with ``scores`` and ``explanation``.  names: only these fields, and ``id``; () for all.
+    """
+    body = _stored_body(hit.memory)
+    body["score"] = hit.score
+    body["relevance"] = hit.relevance if hit.relevance is None else round(hit.relevance, 4)
+    if not names or not DIGESTED.isdisjoint(names):
+        body |= _digest_body(hit.memory)
+    if explains:
+        body |= {"scores": dict(hit.explanation.factors), "explanation": explanation_body(hit.explanation)}
+    return {name: value for name, value in body.items() if name in names or name == "id"} if names else body
 
 
 def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
@@ -244,14 +249,22 @@ class MemoryOutput(RetainedOutput):
 
 
 class FoundOutput(MemoryOutput):
+    """A result of a query.  Fields that `fields` or `explain` left out are missing."""
+
     score = serializers.FloatField()
     relevance = serializers.FloatField(
         allow_null=True,
         help_text="Probability, 0 to 1, that the memory answers the query; comparable between queries. Null for what "
         "only a relation led to, and with another embedder than the default.",
     )
-    scores = serializers.DictField(child=serializers.FloatField())
+    scores = serializers.DictField(child=serializers.FloatField(), help_text="The factors of the score.")
     explanation = ExplanationOutput()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for name, field in fields.items():
+            field.required = name == "id"
+        return fields
 
 
 class StoredOutput(MemoryOutput):

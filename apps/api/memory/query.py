@@ -1,6 +1,6 @@
 """POST /memory/query and /memory/retrieve: the memories that best answer a question."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
@@ -17,7 +17,7 @@ from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
 from apps.recall.profiles import PROFILES
-from apps.recall.results import Filters, Recall
+from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall
 
 MOST: Final = 50  # memories per response
@@ -49,7 +49,16 @@ class FiltersInput(Input):
     session_id = Label(required=False, max_length=256)
 
 
-class QueryInput(Input):
+class HitFields(Input):
+    """Which fields the results have."""
+
+    explain = Flag(default=True, help_text="`false` omits `scores` and `explanation`.")
+    fields = OneOrMore(  # type: ignore[assignment]  # the wire's name, not DRF's
+        required=False, choices=tuple(FoundOutput().fields), help_text="Only these fields of each result, and `id`."
+    )
+
+
+class QueryInput(HitFields):
     """A question and options for answering it."""
 
     passed_over = OWNERS
@@ -122,6 +131,7 @@ class QueryView(ApiView):
         """Recall the memories that best answer a question.
 
         Each result explains its rank: the factors of its score, how it was found, and its rank in each retriever.
+        `explain` and `fields` make the answer smaller.
         """
         fields = self.read(QueryInput)
         depth = fields.get("traversal_depth", fields.get("depth", 2))
@@ -143,6 +153,11 @@ class QueryView(ApiView):
 @extend_schema_view(post=extend_schema(operation_id="retrieve"))
 class RetrieveView(QueryView):
     """The same under its other name."""
+
+
+def hit_bodies(hits: Sequence[Hit], fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results, with the fields that HitFields asked for."""
+    return [hit_body(hit, explains=fields["explain"], names=fields.get("fields", ())) for hit in hits]
 
 
 def _filters(fields: Mapping[str, Any]) -> Filters:
@@ -169,7 +184,7 @@ def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 def _body(found: Recall, fields: Mapping[str, Any], *, depth: int) -> dict[str, Any]:
     tier = fields["computation_tier"]
     return {
-        "memories": [hit_body(hit) for hit in found.hits],
+        "memories": hit_bodies(found.hits, fields),
         "context": "\n".join(f"- {hit.memory.text.reveal()}" for hit in found.hits),
         "latency_ms": round(found.latency_ms, 2),
         "session_id": fields.get("session_id"),

@@ -1,5 +1,6 @@
 """POST /memory/search/routed: choose a strategy for a question, and answer it."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample
@@ -8,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Flag, Label, Text, Whole
-from apps.api.input_serializers import OWNERS, Input
-from apps.api.memory.memory_output import FoundOutput, hit_body
-from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
+from apps.api.input_serializers import OWNERS
+from apps.api.memory.memory_output import FoundOutput
+from apps.api.memory.query import MAX_QUERY, MOST, HitFields, QueryEmpty, hit_bodies
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
@@ -21,7 +22,7 @@ WANTED: Final = tuple(dict.fromkeys((*INTENTS, *ROUTES)))
 CHOICES: Final = tuple((word, word) for word in WANTED)  # as named in the schema
 
 
-class RoutedInput(Input):
+class RoutedInput(HitFields):
     """A question.  ``route`` and ``force_intent`` mean the same: answer it this way."""
 
     passed_over = OWNERS
@@ -68,8 +69,9 @@ class SearchRoutedView(ApiView):
     def post(self, request: Request) -> Response:
         """Choose a strategy for a question, and answer it with quotes.
 
-        A single fact comes from current facts (`canonical`), several from memories of a kind or time (`structured`),
-        anything else from recall (`hybrid`). Requests for a secret are refused.
+        A single fact comes from current facts (`canonical`) if the question names one or one is the best result,
+        several from memories of a kind or time (`structured`), anything else from recall (`hybrid`). Requests for a
+        secret are refused.
         """
         fields = self.read(RoutedInput)
         found = search_routed(
@@ -79,19 +81,19 @@ class SearchRoutedView(ApiView):
             wanted=fields.get("route", fields.get("force_intent")),
             now=self.now(),
         )
-        return Response(_body(found, with_reasoning=fields["include_reasoning"]))
+        return Response(_body(found, fields))
 
 
-def _body(found: Routed, *, with_reasoning: bool) -> dict[str, Any]:
+def _body(found: Routed, fields: Mapping[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = {
         "query_id": str(found.query_id),
         "intent": found.plan.intent,
         "route": found.plan.route,
         "refused": found.plan.is_refused,
         "refusal_reason": found.plan.refusal_reason,
-        "memories": [hit_body(hit) for hit in found.hits],
+        "memories": hit_bodies(found.hits, fields),
         "answer": found.answer,
         "confidence": round(found.confidence, 6),
         "latency_ms": round(found.latency_ms, 2),
     }
-    return body | {"reasoning": list(found.plan.reasoning)} if with_reasoning else body
+    return body | {"reasoning": list(found.plan.reasoning)} if fields["include_reasoning"] else body
