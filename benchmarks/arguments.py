@@ -68,6 +68,10 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
     number(latency, "--rows", 1000, "memories in the space")
     number(latency, "--runs", 100, "measured calls of each kind")
     latency.add_argument("--sealed", action="store_true", help="of a sealed space: nothing searchable at rest")
+    latency.add_argument(
+        "--kind", choices=("sentences", "dialogue", "chats"), default="sentences",
+        help="what the space holds: sentences, a dialogue in sessions, or messages of 2,000 characters",
+    )  # fmt: skip
 
     scale = verb(
         "scale", _in_instance(subcommands.run_scale), "queries in spaces of different sizes, while the tables grow"

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from django.db import connection
 
 from apps.adapters.instances import get_embedder
+from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories import postings
@@ -29,6 +30,7 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.recall.options import candidates_per_retriever
 from apps.recall.retrievers.dense import SURE
+from apps.recall.services import recall
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
@@ -51,15 +53,24 @@ _WHEN = (
 )
 
 
-def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> dict[str, Any]:
+Kind = Literal["sentences", "dialogue", "chats"]
+SESSION = 20  # turns in each session of a dialogue
+MESSAGE = 2_000  # characters of each message of a chat
+
+
+def run(
+    running: Instance, *, rows: int, runs: int, is_sealed: bool = False, kind: Kind = "sentences"
+) -> dict[str, Any]:
     """Milliseconds (p50, p95) of each measurement, and ratios of the total to the sum of its bare parts.
 
-    is_sealed: the space is sealed, so it has no retrievers to measure by themselves.
+    is_sealed: the space is sealed, so it has no retrievers to measure by themselves.  kind: what the space holds:
+    sentences without sessions, a dialogue of two speakers, or long messages of a user and an assistant.
     """
     caller = Caller(running)
     said = sentences()
+    made = items_of(kind, said)
     for start in range(0, rows, 50):
-        items = [{"text": next(said), "importance": 0.6} for _ in range(min(50, rows - start))]
+        items = [next(made) for _ in range(min(50, rows - start))]
         caller.post("/memory/bulk-add", {"items": items, "deduplicate": False})
     if is_sealed:
         scope = scope_of(running)
@@ -72,16 +83,32 @@ def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> 
     if is_sealed:
         return {"rows": rows, "milliseconds": {"add over HTTP": add, "query over HTTP": query}, "ratios": {}}
     scope = scope_of(running)
+    inside = measure(lambda turn: recall(scope, Plaintext(questions[turn]), limit=K, now=datetime.now(UTC)), runs)
     parts = bare_query(scope, questions, runs) | {"bare write alone": bare_write(scope, questions, runs)}
-    figures = {"add over HTTP": add, "query over HTTP": query, **parts}
+    figures = {"add over HTTP": add, "query over HTTP": query, "query in process": inside, **parts}
     return {
         "rows": rows,
+        "kind": kind,
         "milliseconds": figures,
         "ratios": {
             "query / (embed + legs + open)": query[0] / limit_of_query(parts),
+            "query in process / (embed + legs + open)": inside[0] / limit_of_query(parts),
             "add / (embed + bare write)": add[0] / (parts["embed alone"][0] + parts["bare write alone"][0]),
         },
     }
+
+
+def items_of(kind: Kind, said: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """An endless sequence of items for bulk adds."""
+    for number in itertools.count():
+        item: dict[str, Any] = {"text": next(said), "importance": 0.6}
+        if kind == "dialogue":
+            item["metadata"] = {"session_id": f"s{number // SESSION}", "speaker": ("Marta", "Jonas")[number % 2]}
+        elif kind == "chats":
+            while len(item["text"]) < MESSAGE:
+                item["text"] += f" {next(said)}"
+            item["metadata"] = {"session_id": f"s{number // SESSION}", "role": ("user", "assistant")[number % 2]}
+        yield item
 
 
 def limit_of_query(parts: Mapping[str, tuple[float, float]]) -> float:

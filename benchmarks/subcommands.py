@@ -71,8 +71,8 @@ def run_bystanders(running: Instance, options: argparse.Namespace) -> dict[str, 
 def run_latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import latency
 
-    result = latency.run(running, rows=options.rows, runs=options.runs, is_sealed=options.sealed)
-    console.print(f"{options.rows} memories in the {'sealed ' if options.sealed else ''}space")
+    result = latency.run(running, rows=options.rows, runs=options.runs, is_sealed=options.sealed, kind=options.kind)
+    console.print(f"{options.rows} memories ({options.kind}) in the {'sealed ' if options.sealed else ''}space")
     say_figures(result["milliseconds"] | result["ratios"])
     return result
 

@@ -27,13 +27,22 @@ def bm25(
     for term in text_terms:
         if term in counts:
             counts[term] += 1
+    weights = {term: idf(frequencies[term], documents) for term in counts}
+    return weighted_bm25(weights, counts, len(text_terms), average_length=average_length)
+
+
+def weighted_bm25(
+    weights: Mapping[str, float], counts: Mapping[str, int], length: int, *, average_length: float
+) -> float:
+    """``bm25`` of one text.  weights: idf of each query term.  counts: of those in the text.  length: in terms."""
     k1, b = bm25_parameters(average_length)
-    norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
+    norm = k1 * (1 - b + b * length / max(average_length, 1e-9))
     score = 0.0
     # In the query's order, so that floating-point sums do not depend on the order of words in a text.
-    for term, tf in counts.items():
+    for term, weight in weights.items():
+        tf = counts.get(term, 0)
         if tf:
-            score += idf(frequencies[term], documents) * tf * (k1 + 1) / (tf + norm)
+            score += weight * tf * (k1 + 1) / (tf + norm)
     return score
 
 

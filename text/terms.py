@@ -6,7 +6,8 @@ It caches no words, because words are user content.
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import Stemmer
 
@@ -28,8 +29,22 @@ STOP_WORDS = frozenset(
 MAX_TERMS = 2048  # distinct terms indexed per memory; a longer text is still found by its first terms and its vector
 TF_CAP = 3
 
-_WORD = patterns.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_POSSESSIVE = patterns.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
+_KEPT_CHARACTERS = 0x3000  # the alphabets; others are looked up each time
+_CLITICS = frozenset({"s", "re", "ve", "ll", "d", "m", "t"})
+
+
+class _Characters(dict[int, int]):
+    """What each character of a text is in its words: itself, an apostrophe, or a space between them."""
+
+    def __missing__(self, code: int) -> int:
+        character = chr(code)
+        made = code if character.isalnum() else ord("'" if character in "'’" else " ")
+        if code < _KEPT_CHARACTERS:
+            self[code] = made
+        return made
+
+
+_CHARACTERS = _Characters()
 # Scripts written without spaces: a run of characters is indexed as overlapping pairs, the usual practice.
 _UNSPACED = patterns.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
 _local = threading.local()
@@ -44,13 +59,24 @@ def _stem(words: list[str]) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
+    """Runs of letters and digits, in lower case, also joined by single apostrophes, which are removed."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = _WORD.findall(folded)
-    if "'" in folded or "’" in folded:
-        words = [_POSSESSIVE.sub("", word).replace("'", "").replace("’", "") for word in words]
+    spaced = folded.translate(_CHARACTERS)
+    words = spaced.split()
+    if "'" in spaced:
+        words = [part for word in words for part in (_joined(word) if "'" in word else (word,))]
     if not folded.isascii() and _UNSPACED.search(folded):
         words = [part for word in words for part in _parts(word)]
     return words
+
+
+def _joined(word: str) -> Iterator[str]:
+    """The words in a run of characters with apostrophes, without clitics: "Ana's" is "Ana"."""
+    for part in word.split("''"):
+        stripped = part.strip("'")
+        if stripped:
+            before, _, after = stripped.rpartition("'")
+            yield (before if before and after in _CLITICS else stripped).replace("'", "")
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -64,7 +90,42 @@ def terms(text: str) -> list[str]:
 
     Irregular forms are those of their base: "went" is "go".
     """
-    return _stem([BASES.get(word, word) for word in _words(text) if word and word not in STOP_WORDS])
+    return _stem([BASES.get(word, word) for word in _content(text)])
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in _words(text) if word not in STOP_WORDS]
+
+
+class TermCounter:
+    """Counts some terms in texts, without stemming the words that cannot be one of them.
+
+    A stem begins with the first letter of its word, unless the word is irregular.
+    """
+
+    def __init__(self, asked: Iterable[str]) -> None:
+        self._asked = frozenset(asked)
+        self._initials = frozenset(term[0] for term in self._asked)
+        self._irregular = frozenset(form for form, stem in _stems_of_irregular().items() if stem in self._asked)
+
+    def count(self, text: str) -> tuple[dict[str, int], int]:
+        """How often each of the asked terms is in ``terms(text)``, without those that are not; and its length."""
+        words = _content(text)
+        likely = [word for word in words if word[0] in self._initials or word in self._irregular]
+        return self.among(_stem([BASES.get(word, word) for word in likely])), len(words)
+
+    def among(self, text_terms: Iterable[str]) -> dict[str, int]:
+        """As ``count``, of a text's terms."""
+        counts: dict[str, int] = {}
+        for term in text_terms:
+            if term in self._asked:
+                counts[term] = counts.get(term, 0) + 1
+        return counts
+
+
+@cache
+def _stems_of_irregular() -> Mapping[str, str]:
+    return dict(zip(BASES, _stem(list(BASES.values())), strict=True))
 
 
 def normalised(text: str) -> str:

@@ -24,8 +24,9 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.core.plaintext import Plaintext
+from apps.recall.decrypted_scan import ScannedTurn
 from apps.recall.default_ranking import FACTORS, OTHER, OWN, WEIGHTS_FILE, Kind, other_values, own_values, rank_default
-from apps.recall.features import CandidateTurn, Statistics, compute_features, is_question
+from apps.recall.features import Statistics, compute_features, is_question
 from apps.recall.options import FEWEST
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import Features
@@ -89,17 +90,17 @@ def _first_name(item: Mapping[str, Any]) -> str:
     return str(item["speaker"]).split()[0].casefold()
 
 
-def _turn(number: int, item: Mapping[str, Any], vector: NDArray[np.float32], actor: int) -> CandidateTurn:
+def _turn(number: int, item: Mapping[str, Any], vector: NDArray[np.float32], actor: int) -> ScannedTurn:
     said_at = datetime.fromisoformat(item["time"]).replace(tzinfo=UTC)
-    return CandidateTurn(
+    return ScannedTurn(
         id=number, text=Plaintext(item["text"]), terms=terms(item["text"]), vector=vector,
         is_question=is_question(item["text"]), actor=actor, from_assistant=item["speaker"] == "assistant",
         session=int(item["session"].removeprefix("s")), said_at=said_at, created_at=said_at, importance=0.5,
-        access_count=0, type="fact", confidence=1.0, last_accessed_at=None, is_summary=False,
+        access_count=0, type="fact", confidence=1.0, last_accessed_at=None, is_summary=False, stretch=None,
     )  # fmt: skip
 
 
-def _candidates(turns: Sequence[CandidateTurn], question: Question, embedder: Embedder) -> list[Features]:
+def _candidates(turns: Sequence[ScannedTurn], question: Question, embedder: Embedder) -> list[Features]:
     """The nearest by vector and by words, and the turn after each, as ``apps.recall.retrieval`` finds them."""
     (vector,) = embedder.embed([question.first_person.reveal()])
     frequencies = Counter(term for turn in turns for term in set(turn.terms))
@@ -109,13 +110,15 @@ def _candidates(turns: Sequence[CandidateTurn], question: Question, embedder: Em
         average_length=sum(len(turn.terms) for turn in turns) / len(turns),
     )
     by_vector = sorted(turns, key=lambda turn: -float(turn.vector @ vector))[:FEWEST]
-    words = {turn.id: statistics.score(question, turn.terms) for turn in turns}
-    by_words = sorted((turn for turn in turns if words[turn.id]), key=lambda turn: -words[turn.id])[:FEWEST]
-    pool = {turn.id for turn in (*by_vector, *by_words)}
-    before = {turn.id: turns[turn.id - 1] for turn in turns if turn.id and turns[turn.id - 1].session == turn.session}
+    spoken = [statistics.measure_terms(turn.terms, turn.vector, is_question=turn.is_question) for turn in turns]
+    by_words = sorted((turn for turn in turns if spoken[turn.id].words), key=lambda turn: -spoken[turn.id].words)
+    pool = {turn.id for turn in (*by_vector, *by_words[:FEWEST])}
+    before = {turn.id: spoken[turn.id - 1] for turn in turns if turn.id and turns[turn.id - 1].session == turn.session}
     pool |= {number + 1 for number in pool if number + 1 in before}
     return [
-        compute_features(turns[number], before.get(number), question, vector, statistics, session_token=None)
+        compute_features(
+            turns[number], spoken[number], before.get(number), question, vector, statistics, session_token=None
+        )
         for number in sorted(pool)
     ]
 

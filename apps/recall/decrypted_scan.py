@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import orjson
 from django.db import connection
+from numpy.typing import NDArray
 
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
@@ -22,7 +24,7 @@ from apps.memories.models.memory import HANDLES, TAGS
 from apps.memories.sealing import open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.features import CandidateTurn, Statistics, compute_features, is_question
+from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features, is_question
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
@@ -45,6 +47,16 @@ order by memory.id
 """
 
 
+@dataclass(slots=True, kw_only=True)
+class ScannedTurn(CandidateTurn):
+    """terms: of its text.  vector: None if it has no embedding yet.  stretch: the time range that it covers."""
+
+    terms: Sequence[str]
+    vector: NDArray[np.float32] | None
+    is_question: bool
+    stretch: tuple[datetime, datetime] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedSpace:
     """Every live memory of a sealed space, oldest first.
@@ -53,8 +65,8 @@ class OpenedSpace:
     actors: keyed tokens of the speakers.
     """
 
-    turns: Sequence[CandidateTurn]
-    before: dict[int, CandidateTurn]
+    turns: Sequence[ScannedTurn]
+    before: dict[int, ScannedTurn]
     wanted: frozenset[int]
     actors: frozenset[int]
 
@@ -72,7 +84,7 @@ def open_sealed(
             [*values, embedder, scope.tenant_id, space.id, *at, now, scope.project_id, scope.project_id],
         )
         rows = cursor.fetchall()
-    turns: list[CandidateTurn] = []
+    turns: list[ScannedTurn] = []
     wanted: set[int] = set()
     for row in rows:
         try:
@@ -115,7 +127,7 @@ class ScanRetrievers:
 
     def lexical(self, limit: int) -> Ranking:
         statistics = statistics_of(self.opened, self.question)
-        scored = ((turn.id, statistics.score(self.question, turn.terms)) for turn in self._wanted)
+        scored = ((turn.id, _spoken(turn, statistics).words) for turn in self._wanted)
         return _best((one for one in scored if one[1] > 0), limit)
 
     def slot(self, limit: int) -> Ranking:
@@ -139,7 +151,7 @@ class ScanRetrievers:
         return _newest_of_the_best([one for one in scored if one[1] > 0], limit)
 
     @property
-    def _wanted(self) -> Iterator[CandidateTurn]:
+    def _wanted(self) -> Iterator[ScannedTurn]:
         return (turn for turn in self.opened.turns if turn.id in self.opened.wanted)
 
 
@@ -150,17 +162,16 @@ def shortlist_sealed(
     statistics = statistics_of(opened, question)
     found = set(ids)
     found |= {turn_id for turn_id, before in opened.before.items() if before.id in found and turn_id in opened.wanted}
-    return [
-        OpenedCandidate(
-            text=turn.text,
-            is_summary=turn.is_summary,
-            features=compute_features(
-                turn, opened.before.get(turn.id), question, vector, statistics, session_token=session_token
-            ),
-        )
-        for turn in opened.turns
-        if turn.id in found
-    ]
+    shortlist = []
+    for turn in opened.turns:
+        if turn.id in found:
+            before = opened.before.get(turn.id)
+            features = compute_features(
+                turn, _spoken(turn, statistics), _spoken(before, statistics) if before else None, question, vector,
+                statistics, session_token=session_token,
+            )  # fmt: skip
+            shortlist.append(OpenedCandidate(text=turn.text, is_summary=turn.is_summary, features=features))
+    return shortlist
 
 
 def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
@@ -168,15 +179,19 @@ def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
     frequencies = Counter(term for turn in opened.turns for term in asked.intersection(turn.terms))
     total = sum(len(turn.terms) for turn in opened.turns)
     return Statistics(
-        frequencies={term: frequencies[term] for term in asked},
+        frequencies={term: frequencies[term] for term in question.terms},
         documents=len(opened.turns),
         average_length=total / max(1, len(opened.turns)),
     )
 
 
-def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> CandidateTurn:
+def _spoken(turn: ScannedTurn, statistics: Statistics) -> Spoken:
+    return statistics.measure_terms(turn.terms, turn.vector, is_question=turn.is_question)
+
+
+def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> ScannedTurn:
     text = open_text_then(cipher, row[0], row[5], row[1], row[19], row[20], moment)
-    return CandidateTurn(
+    return ScannedTurn(
         id=row[0],
         text=text,
         terms=terms(text.reveal()),
@@ -208,8 +223,8 @@ def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], ciphe
     return not filters.metadata or has_metadata(filters.metadata, cipher, row[0], row[4], row[5])
 
 
-def _before(turns: Sequence[CandidateTurn]) -> dict[int, CandidateTurn]:
-    sessions: dict[int, list[CandidateTurn]] = {}
+def _before(turns: Sequence[ScannedTurn]) -> dict[int, ScannedTurn]:
+    sessions: dict[int, list[ScannedTurn]] = {}
     for turn in turns:
         if turn.session is not None:
             sessions.setdefault(turn.session, []).append(turn)

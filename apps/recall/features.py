@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,49 +12,63 @@ from apps.core.plaintext import Plaintext
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
 from text.answer_types import is_of_kind
-from text.bm25 import bm25, idf
+from text.bm25 import idf, weighted_bm25
+from text.terms import TermCounter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """BM25 statistics of a space.  frequencies: question term to the number of memories that contain it."""
+    """BM25 statistics of a space for the terms of one question.
 
-    frequencies: Mapping[str, int]
-    documents: int
-    average_length: float
+    frequencies: question term, in the question's order, to the number of memories that contain it.
+    """
 
-    def score(self, question: Question, text_terms: Sequence[str]) -> float:
-        return bm25(
-            question.terms,
-            text_terms,
-            frequencies=self.frequencies,
-            documents=self.documents,
-            average_length=self.average_length,
+    def __init__(self, *, frequencies: Mapping[str, int], documents: int, average_length: float) -> None:
+        self._weights: Final = {term: idf(frequency, documents) for term, frequency in frequencies.items()}
+        self._total: Final = sum(self._weights.values())
+        self._average_length: Final = average_length
+        self._counter: Final = TermCounter(self._weights)
+
+    def measure(self, text: Plaintext, vector: NDArray[np.float32] | None) -> "Spoken":
+        said = text.reveal()
+        return self._spoken(*self._counter.count(said), vector, is_question=is_question(said))
+
+    def measure_terms(self, terms: Sequence[str], vector: NDArray[np.float32] | None, *, is_question: bool) -> "Spoken":
+        """As ``measure``, of a text whose terms are known."""
+        return self._spoken(self._counter.among(terms), len(terms), vector, is_question=is_question)
+
+    def coverage(self, *texts: "Spoken") -> float:
+        """Share, 0..1, of the question's terms, weighted by idf, that are in any of the texts."""
+        if not self._total:
+            return 0.0
+        return sum(weight for term, weight in self._weights.items() if any(term in one.found for one in texts)) / (
+            self._total
         )
 
-    def coverage(self, question: Question, *texts: Sequence[str]) -> float:
-        """Share, 0..1, of the question's terms, weighted by idf, that are in any of the texts' terms."""
-        weights = {term: idf(self.frequencies[term], self.documents) for term in question.terms}
-        total = sum(weights.values())
-        found = {term for text in texts for term in weights.keys() & set(text)}
-        return sum(weights[term] for term in weights if term in found) / total if total else 0.0
+    def _spoken(
+        self, found: Mapping[str, int], length: int, vector: NDArray[np.float32] | None, *, is_question: bool
+    ) -> "Spoken":
+        words = weighted_bm25(self._weights, found, length, average_length=self._average_length) if found else 0.0
+        return Spoken(found=found, length=length, words=words, vector=vector, is_question=is_question)
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, for speed, as Features
 class Spoken:
-    """The measured text of one turn.  vector: None if it has no embedding yet.  is_question: it ends with "?"."""
+    """The text of one turn, measured for a question.
 
-    terms: Sequence[str]
+    found: the question's terms in it, and how often.  length: in terms.  words: exact BM25.  vector: None if it has no
+    embedding yet.  is_question: it ends with "?".
+    """
+
+    found: Mapping[str, int]
+    length: int
+    words: float
     vector: NDArray[np.float32] | None
     is_question: bool
 
 
 @dataclass(slots=True, kw_only=True)
-class CandidateTurn(Spoken):
-    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored.
-
-    stretch: the time range that it covers; set in a decrypted scan only, where a retriever reads it in process.
-    """
+class CandidateTurn:
+    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored."""
 
     id: int
     text: Plaintext
@@ -68,11 +83,11 @@ class CandidateTurn(Spoken):
     confidence: float
     last_accessed_at: datetime | None
     is_summary: bool
-    stretch: tuple[datetime, datetime] | None = None
 
 
 def compute_features(
     turn: CandidateTurn,
+    said: Spoken,
     before: Spoken | None,
     question: Question,
     vector: NDArray[np.float32] | None,
@@ -80,26 +95,28 @@ def compute_features(
     *,
     session_token: int | None,
 ) -> Features:
-    """before: the previous turn of its session.  vector: the question's.  session_token: of the preferred session."""
+    """said, before: the turn, and the previous turn of its session.  vector: the question's.  session_token: of the
+    preferred session."""
     has_previous = before is not None and before.vector is not None and vector is not None
+    coverage = statistics.coverage(said)
     return Features(
         id=turn.id,
-        cosine=_cosine(vector, turn.vector),
+        cosine=_cosine(vector, said.vector),
         previous_cosine=_cosine(vector, before.vector) if before else 0.0,
-        similarity=_cosine(turn.vector, before.vector) if before else 0.0,
+        similarity=_cosine(said.vector, before.vector) if before else 0.0,
         has_previous=has_previous,
-        words=statistics.score(question, turn.terms),
-        previous_words=statistics.score(question, before.terms) if before else 0.0,
-        coverage=statistics.coverage(question, turn.terms),
-        coverage_in_context=statistics.coverage(question, turn.terms, before.terms if before else ()),
+        words=said.words,
+        previous_words=before.words if before else 0.0,
+        coverage=coverage,
+        coverage_in_context=statistics.coverage(said, before) if before and before.found else coverage,
         asks_now=question.asks_now,
         is_actor=turn.actor in question.actors,
         from_assistant=turn.from_assistant,
         session=turn.session,
         in_session=turn.session is not None and turn.session == session_token,
         date_match=_time_match(question, turn.said_at),
-        length=len(turn.terms),
-        is_question=turn.is_question,
+        length=said.length,
+        is_question=said.is_question,
         follows_question=before is not None and before.is_question,
         is_expected=is_of_kind(question.expected, turn.text.reveal()),
         created_at=turn.created_at,

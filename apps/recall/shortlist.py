@@ -16,11 +16,10 @@ from apps.memories.models.memory import METADATA, TEXT
 from apps.memories.nearest import open_embeddings
 from apps.memories.sealing import open_text_then
 from apps.memories.validity import true_sql
-from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features, is_question
+from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
-from text.terms import terms
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # member: retrieved ids.  following: the next turn of each one's session.  before: the previous turn of each.
@@ -96,15 +95,12 @@ def open_shortlist(
             _note(search, error, memory_id)
             continue
         if memory_id not in spoken:
-            spoken[memory_id] = _spoken(text, vectors.get(memory_id))
+            spoken[memory_id] = statistics.measure(text, vectors.get(memory_id))
         if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _before(search, before_id, before_blob, vectors.get(before_id))
+            spoken[before_id] = _before(search, statistics, before_id, before_blob, vectors.get(before_id))
         turn = CandidateTurn(
             id=memory_id,
             text=text,
-            terms=spoken[memory_id].terms,
-            vector=spoken[memory_id].vector,
-            is_question=spoken[memory_id].is_question,
             actor=actor,
             from_assistant=from_assistant,
             session=session,
@@ -118,7 +114,9 @@ def open_shortlist(
             is_summary=is_summary,
         )
         before = spoken[before_id] if before_id is not None else None
-        features = compute_features(turn, before, question, search.vector, statistics, session_token=session_token)
+        features = compute_features(
+            turn, spoken[memory_id], before, question, search.vector, statistics, session_token=session_token
+        )
         candidates.append(OpenedCandidate(text=text, features=features, is_summary=turn.is_summary))
     return candidates
 
@@ -133,19 +131,16 @@ def has_metadata(
     return all(said.get(name) == value for name, value in wanted.items())
 
 
-def _spoken(text: Plaintext, vector: NDArray[np.float32] | None) -> Spoken:
-    said = text.reveal()
-    return Spoken(terms=terms(said), vector=vector, is_question=is_question(said))
-
-
-def _before(search: Search, memory_id: int, blob: bytes, vector: NDArray[np.float32] | None) -> Spoken:
+def _before(
+    search: Search, statistics: Statistics, memory_id: int, blob: bytes, vector: NDArray[np.float32] | None
+) -> Spoken:
     """The previous turn.  If it fails to decrypt, it is empty and does not affect the turn after it."""
     try:
         text = search.cipher.open(TEXT, memory_id, blob)
     except DecryptError as error:
         _note(search, error, memory_id)
-        return Spoken(terms=[], vector=None, is_question=False)
-    return _spoken(text, vector)
+        return statistics.measure(Plaintext(""), None)
+    return statistics.measure(text, vector)
 
 
 def _vectors(search: Search, ids: set[int]) -> dict[int, NDArray[np.float32]]:

@@ -1,6 +1,8 @@
 """Text to terms, and BM25 against numbers made by hand and by a slower way."""
 
 import math
+import re
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
@@ -9,10 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text.bm25 import bm25, bm25_parameters
+from text.irregular import BASES
 from text.terms import (
+    _UNSPACED,
     MAX_TERMS,
     STOP_WORDS,
     TF_CAP,
+    TermCounter,
+    _words,
     indexed,
     normalised,
     rounded_length,
@@ -61,6 +67,33 @@ def test_scripts_without_spaces_are_found_by_pairs(text: str, found: list[str]) 
 @given(text=st.text(max_size=300))
 def test_any_text_has_terms_that_are_words(text: str) -> None:
     assert all(term and term not in {"", " "} for term in terms(text))
+
+
+@given(text=st.text(max_size=60) | st.text(alphabet="aB9é_ '’\"-sdlt", max_size=60))
+def test_words_are_runs_of_letters_and_digits_joined_by_single_apostrophes(text: str) -> None:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", folded)
+    wanted = [re.sub(r"['’](?:s|re|ve|ll|d|m|t)$", "", word).replace("'", "").replace("’", "") for word in words]
+
+    if not _UNSPACED.search(folded):
+        assert _words(text) == wanted
+
+
+SAID = st.lists(
+    st.sampled_from([*BASES, *BASES.values(), "dying", "skis", "Yes", "Ana's", "the", "herons"]), max_size=20
+)
+
+
+@given(said=SAID.map(" ".join) | st.text(max_size=80), asked=SAID)
+def test_terms_are_counted_as_if_all_were_stemmed(said: str, asked: list[str]) -> None:
+    wanted = set(terms(" ".join(asked)))
+
+    counts, length = TermCounter(wanted).count(said)
+
+    found = terms(said)
+    assert length == len(found)
+    assert counts == {term: found.count(term) for term in wanted & set(found)}
+    assert counts == TermCounter(wanted).among(found)
 
 
 @pytest.mark.parametrize(
