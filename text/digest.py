@@ -73,21 +73,28 @@ def names(text: str) -> list[str]:
 
     A single capitalised word at the start of a sentence is a name only if a verb for persons follows.
     """
+    return _each_once(map(_names_in, sentences(text)))
+
+
+def _each_once(names_of_sentences: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(name for found in names_of_sentences for name in found))[:MOST_NAMES]
+
+
+def _names_in(sentence: str) -> list[str]:
     found: dict[str, None] = {}
-    doubtful: list[str] = []
-    for sentence in sentences(text):
-        for words, is_first, follower in _capitalised(sentence):
-            name = " ".join(words)
-            if is_first and len(words) == 1 and follower not in _DOES and not name[1:].isupper():
-                doubtful.append(name)
-                continue
-            found.setdefault(name.removesuffix("'s").removesuffix("’s"), None)
-    return [name for name in found if name.casefold() not in _DAYS_AND_MONTHS][:MOST_NAMES]
+    for words, is_first, follower in _capitalised(sentence):
+        name = " ".join(words)
+        if is_first and len(words) == 1 and follower not in _DOES and not name[1:].isupper():
+            continue
+        found.setdefault(name.removesuffix("'s").removesuffix("’s"), None)
+    return [name for name in found if name.casefold() not in _DAYS_AND_MONTHS]
 
 
 def _capitalised(sentence: str) -> Iterable[tuple[list[str], bool, str]]:
     """(run of capitalised words, whether it begins the sentence, the next word)."""
-    words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(sentence)]
+    if sentence.islower():
+        return
+    words = [(match[0], *match.span()) for match in _WORD.finditer(sentence)]
     at = 0
     while at < len(words):
         word, _, end = words[at]
@@ -112,9 +119,13 @@ def figures(text: str) -> list[str]:
 def key_points(text: str) -> list[str]:
     """The few sentences with the most names and figures, in order; empty for a single sentence."""
     found = sentences(text)
+    return _key_points(found, list(map(_names_in, found)))
+
+
+def _key_points(found: Sequence[str], names_of_each: Sequence[Sequence[str]]) -> list[str]:
     if len(found) < 2:
         return []
-    weights = [len(names(one)) + len(figures(one)) for one in found]
+    weights = [min(len(mine), MOST_NAMES) + len(figures(one)) for one, mine in zip(found, names_of_each, strict=True)]
     best = sorted(range(len(found)), key=lambda at: (-weights[at], at))[:MOST_POINTS]
     return [found[at] for at in sorted(best)]
 
@@ -144,9 +155,11 @@ class TextDigest:
 def digest_of(text: str, *, key: str | None, tags: Sequence[str]) -> TextDigest:
     """Digest of the first LOOKED_AT characters, so that listing long memories stays fast."""
     beginning = text[:LOOKED_AT]
+    found = sentences(beginning)
+    names_of_each = [*map(_names_in, found)]
     return TextDigest(
-        key_points=key_points(beginning),
-        entities=names(beginning),
+        key_points=_key_points(found, names_of_each),
+        entities=_each_once(names_of_each),
         topics=topics(key, tags),
         tokens=round(count_tokens(beginning) * max(1.0, len(text) / LOOKED_AT)),
     )

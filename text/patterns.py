@@ -7,7 +7,8 @@ r"""Patterns that read any text in linear time: what the code uses of ``re``, ov
 
 The syntax, the flags and the answers are those of ``re`` (whose parser reads the pattern); the difference is the time.
 
-- Without lookaround a pattern runs in the engine alone.
+- A pattern that never gives back what it has read (``text.immediate``) runs in ``re``, which is then linear, too.
+- Any other without lookaround runs in the engine alone.
 - A lookaround outside of a repeat is looked at when the engine has found the rest: nearly as fast.
 - One inside of a repeat without a bound (``(?:(?!x)\w+ )*``), and a match that touches letters beyond ASCII at a word
   boundary, are tried again by ``text.exact``, in Python: linear too, but some hundred times slower a character.
@@ -15,6 +16,7 @@ The syntax, the flags and the answers are those of ``re`` (whose parser reads th
 - Not known, and refused when the pattern is compiled: ``\1``, ``(?P=name)``, ``(?(1)…)``, ``(?>…)``, ``x*+``.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -26,6 +28,7 @@ from re2 import _re2
 from text.budget import checkpoint, without
 from text.engine_source import Source, source
 from text.exact import Program, Trial
+from text.immediate import is_immediate
 from text.letters import Bytes, bytes_of, has_shared, has_wide_words
 from text.matches import Match, Spans
 from text.syntax import (
@@ -222,7 +225,7 @@ def _without_groups(node: Node) -> Node:
 class Pattern:
     """A compiled pattern with the interface of ``re.Pattern``."""
 
-    __slots__ = ("_finder", "closing", "flags", "groupindex", "groups", "pattern")
+    __slots__ = ("_direct", "_finder", "closing", "flags", "groupindex", "groups", "pattern")
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         """Raises re.error for an invalid pattern, UnsupportedSyntax for one that cannot be matched in linear time."""
@@ -232,6 +235,8 @@ class Pattern:
         self.groupindex: Mapping[str, int] = parsed.names
         self.closing = closing(parsed.node)  # groups in closing order
         self._finder = _Finder(parsed)
+        # Some patterns ``re`` reads in linear time too, and its matches cost a tenth.
+        self._direct = re.compile(pattern, flags) if is_immediate(parsed.node) else None
 
     def __repr__(self) -> str:
         return f"patterns.compile({self.pattern!r})"
@@ -241,6 +246,11 @@ class Pattern:
         stop = len(text) if end is None else min(max(end, 0), len(text))
         if start > stop:
             return None
+        # To match a whole text it may have to give back what it has read; and only the engine skips fast.
+        if self._direct is not None and anchor is not _WHOLE and stop - start <= _SHORT:
+            read = self._direct.search if anchor is _ANYWHERE else self._direct.match
+            found = read(text, start, stop)
+            return None if found is None else Match(self, text, [*found.regs])
         spans = self._finder.find(text, _until(text, stop, self.flags), start, stop, anchor)
         return None if spans is None else Match(self, text, spans)
 
@@ -257,6 +267,10 @@ class Pattern:
         place = min(max(pos, 0), len(text))
         end = len(text) if endpos is None else min(max(endpos, 0), len(text))
         if place > end:
+            return
+        if self._direct is not None:
+            for found in self._direct.finditer(text, place, end):
+                yield Match(self, text, [*found.regs])
             return
         read, doubts = _until(text, end, self.flags), _Doubts()
         while place <= end:
@@ -275,12 +289,16 @@ class Pattern:
 
     def findall(self, text: str) -> list[Any]:
         """The text of each match; with one group its text, with several groups a tuple."""
+        if self._direct is not None:
+            return self._direct.findall(text)
         return [
             found[0] if not self.groups else (found.groups("")[0] if self.groups == 1 else found.groups(""))
             for found in self.finditer(text)
         ]
 
     def split(self, text: str, maxsplit: int = 0) -> list[Any]:
+        if self._direct is not None:
+            return self._direct.split(text, maxsplit)
         parts: list[Any] = []
         begin = 0
         for count, found in enumerate(self.finditer(text), 1):
@@ -292,6 +310,8 @@ class Pattern:
 
     def sub(self, repl: Repl, text: str, count: int = 0) -> str:
         """Replace matches.  repl: a function of the match, or a template with groups as ``\\1`` and ``\\g<name>``."""
+        if self._direct is not None and isinstance(repl, str):
+            return self._direct.sub(repl, text, count)
         parts: list[str] = []
         begin = 0
         fill = (lambda _: repl) if isinstance(repl, str) and "\\" not in repl else repl

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from text import letters, patterns
-from text.syntax import UnsupportedSyntax
+from text.immediate import is_immediate
+from text.syntax import UnsupportedSyntax, parse
 
 PATTERNS = [
     (r"\bfoo\b", 0),
@@ -34,6 +35,9 @@ PATTERNS = [
     (r"""(?P<x>x) # a comment
          \s+ y""", re.VERBOSE),
     (r"x{2,3}y{0,1200}z?", 0),
+    (r"[^\W_]+(?:['\u2019.-][^\W_]+)*", 0),
+    (r"[A-Za-z]+|\d+|[^\W\d_]|\S", re.ASCII),
+    (r"\b(?:was|(w)ere)\b|,? ?", re.IGNORECASE),
     (r'"[^"]*(?:"|\Z)|(?<!\w)\'[^\'\n]{2,}\'(?!\w)', 0),
 ]  # fmt: skip
 ALPHABET = (
@@ -68,6 +72,25 @@ def test_it_finds_what_re_finds(pattern: str, flags: int) -> None:
             assert ours.sub("-", text) == theirs.sub("-", text)
 
     compare()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"[a-z]+", r"[a-z]+(?:-[a-z]+)*", r"a*b*c?", r"\b(?:so|no)\b", r"(?:a|b)+", r"x(?!y)", r"(?:ab?)*", r"\d{2,}"],
+)
+def test_patterns_that_give_nothing_back_are_left_to_re(pattern: str) -> None:
+    assert is_immediate(parse(pattern, 0).node)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[a-z]+-", r"\w+\b", r"(?:a+)+b", r"(?:a+)*$", r"(?:a+b)*", r"(?:a*)*", r"(?:ab){2,}", r"a+(?=b)", r"x(?!y+)",
+        r"(?:a?){8}b", r"a{0,9}b", r"(?:a1|b2|c3|d4|e5|f6|g7|h8|i9)\b",
+    ],
+)  # fmt: skip
+def test_patterns_that_may_give_something_back_are_not(pattern: str) -> None:
+    assert not is_immediate(parse(pattern, 0).node)
 
 
 def test_groups_are_filled_into_templates() -> None:
