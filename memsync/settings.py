@@ -247,6 +247,7 @@ GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: l
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_MIN_RELEVANCE = env.float("RECALL_MIN_RELEVANCE", default=0.0)  # if no hit reaches it, the answer is empty
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
+RECALL_CONCURRENCY = env.int("RECALL_CONCURRENCY", default=1)  # recalls that compute at once in a process; 0: any
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
 RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # cached answers per project and process
 RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # share of recalls that leave a trace, 0 to 1

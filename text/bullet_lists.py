@@ -6,9 +6,12 @@ from text import patterns
 from text.extraction.code import is_code_only
 from text.sentences import Span, fold, sentences, trimmed
 
-# At the start of a line, or after an introduction: "What I know: - I live in Ghent."
-_BULLETS: Final = patterns.compile(r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?=\S)")
-_HEADING: Final = patterns.compile(r"[^\W\d_][\w ,'&-]{0,60}:")
+# At the start of a line, or after an introduction: "What I know: - I live in Ghent."  With the date that a composed
+# prompt has there: "- [said 2026-05-03] I live in Ghent."
+_BULLETS: Final = patterns.compile(
+    r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?:\[(?:said|on) \d{4}-\d\d-\d\d\][ \t]+)?(?=\S)"
+)
+_HEADING: Final = patterns.compile(r"[^\W\d_][\w ,'&-]{0,60}:(?: [^\W\d_][\w ,'&-]{0,60}:)?")
 _LINE: Final = patterns.compile(r"[^\n]+")
 MOST_LINES: Final = 200  # of one text that are read separately
 
@@ -29,7 +32,7 @@ def unlisted(text: str) -> tuple[str, bool]:
 
 
 def is_heading(text: str) -> bool:
-    """Whether a text only introduces what follows: "Facts:"."""
+    """Whether a text only introduces what follows: "Facts:", "What I know: About the user:"."""
     return _HEADING.fullmatch(text.strip()) is not None
 
 

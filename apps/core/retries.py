@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import OperationalError, connections
@@ -78,6 +78,11 @@ def _is_write(sql: Any) -> bool:
     """Whether the statement must not run twice."""
     if not isinstance(sql, str):  # composed SQL: used only in a few places, which delete rows
         return True
+    return _writes(sql)
+
+
+@lru_cache(maxsize=1024)  # statements have placeholders for values, so there are not many
+def _writes(sql: str) -> bool:
     text = sql.strip().lower()
     if text.startswith("insert into") and text.endswith("on conflict do nothing"):
         return False  # idempotent

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from django.db import connection
 
 from apps.core.prepared_sql import insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
@@ -276,7 +275,7 @@ def claiming(
         [subject_mac(cipher, about) for about, _ in pairs],
         [predicate_mac(cipher, attribute) for _, attribute in pairs],
     ]
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_CLAIMING.format(where=where), [*asked, *mine, *mine, now, *values, limit])
         return [(memory_id, 1 / place) for memory_id, place in cursor.fetchall()]
 

@@ -79,7 +79,7 @@ def compose(
         read_log.record_report(scope, len(standing))
     lines = [Line(text=memory.text.reveal(), is_standing=True) for memory in standing]
     lines += [
-        Line(text=hit.memory.text.reveal(), at=_when(hit.memory))
+        Line(text=hit.memory.text.reveal(), said_at=hit.memory.valid_from, happened_at=_happened_at(hit.memory))
         for hit in found.hits
         if hit.memory.outdated_by is None and hit.memory.id not in known
     ]
@@ -177,6 +177,12 @@ def _window(query: Plaintext, chosen: Plan, *, now: datetime) -> tuple[datetime,
     """The relative time ("last week") of a question about events; None for other questions."""
     asks = chosen.route == "structured" and "event" in chosen.kinds
     return asked_window(query.reveal(), now) if asks else None
+
+
+def _happened_at(memory: OpenedMemory) -> datetime | None:
+    """Its own date; None if it is dated only by when it was said."""
+    has_own = memory.event_at != memory.valid_from and memory.event_precision != "unknown"
+    return memory.event_at if has_own else None
 
 
 def _when(memory: OpenedMemory) -> datetime:

@@ -14,14 +14,23 @@ PROFILE_HEADING = "About the user:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A memory to insert.  at: when it was said or happened.  is_standing: of the standing profile, without a date."""
+    """A memory to insert.  said_at, happened_at: its date; the latter precedes.  is_standing: of the standing profile,
+    without a date.
+
+    Ingestion reads these lines without the dates (``text.bullet_lists``), in case an agent adds its prompt.
+    """
 
     text: str
-    at: datetime | None = None
+    said_at: datetime | None = None
+    happened_at: datetime | None = None
     is_standing: bool = False
 
     def __str__(self) -> str:
-        date = f"[{self.at:%Y-%m-%d}] " if self.at and not self.is_standing else ""
+        date = ""
+        if self.happened_at and not self.is_standing:
+            date = f"[on {self.happened_at:%Y-%m-%d}] "
+        elif self.said_at and not self.is_standing:
+            date = f"[said {self.said_at:%Y-%m-%d}] "
         return f"- {date}{' '.join(self.text.split())}"
 
 

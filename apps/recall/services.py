@@ -14,6 +14,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.recall import read_log
+from apps.recall.concurrency import computing
 from apps.recall.options import ENOUGH, Options, TimeBudget
 from apps.recall.pipeline import recall_in_space
 from apps.recall.profiles import PROFILES
@@ -73,7 +74,8 @@ def recall(
         budget=TimeBudget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
     )  # fmt: skip
-    found = [recall_in_space(scope, space, query, options) for space in scope.spaces]
+    with computing():
+        found = [recall_in_space(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
     traces = [one.traced for one in found if one.traced is not None] if options.is_traced else []

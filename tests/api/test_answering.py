@@ -42,7 +42,7 @@ def test_prompt_holds_what_answers_it(house: Caller) -> None:
     answer = ask(house, "compose", prompt_template="Where is the spare key?\n{{memories}}", recall_k=1)
 
     assert answer.keys() == ComposeOutput().fields.keys()
-    assert answer["composed_prompt"] == f"Where is the spare key?\n- [{timezone.now():%Y-%m-%d}] {KEY}"
+    assert answer["composed_prompt"] == f"Where is the spare key?\n- [said {timezone.now():%Y-%m-%d}] {KEY}"
     assert (answer["memories_used"], answer["truncated"]) == (1, False)
     assert answer["token_count"] > 10
 

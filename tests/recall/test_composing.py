@@ -1,6 +1,7 @@
 """A prompt with memories in it."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -69,12 +70,17 @@ def test_question_of_a_template_is_the_rest_of_it() -> None:
 
 
 def test_dates_precede_what_is_relevant_and_not_the_standing_profile() -> None:
-    lines = [Line(text="I eat no nuts.", at=NOW, is_standing=True), Line(text="I live\nin Lisbon.", at=NOW)]
+    lines = [
+        Line(text="I eat no nuts.", said_at=NOW, is_standing=True),
+        Line(text="I live\nin Lisbon.", said_at=NOW),
+        Line(text="I ran a marathon.", said_at=NOW, happened_at=NOW - timedelta(days=1)),
+    ]
 
     made = compose_lines("{memories}\nPlan my day.", lines)
 
     assert made.prompt == (
-        f"{PROFILE_HEADING}\n- I eat no nuts.\n\n{HEADING}\n- [{NOW:%Y-%m-%d}] I live in Lisbon.\nPlan my day."
+        f"{PROFILE_HEADING}\n- I eat no nuts.\n\n{HEADING}\n- [said {NOW:%Y-%m-%d}] I live in Lisbon.\n"
+        f"- [on {NOW - timedelta(days=1):%Y-%m-%d}] I ran a marathon.\nPlan my day."
     )
     assert made.tokens == count_tokens(made.prompt)
 
@@ -82,11 +88,13 @@ def test_dates_precede_what_is_relevant_and_not_the_standing_profile() -> None:
 @pytest.mark.parametrize("template", ["{memories} Plan my day.", "Plan my day."])
 @given(kinds=st.lists(st.booleans(), max_size=6), budget=st.integers(1, 80))
 def test_budget_includes_the_headings_that_are_needed(template: str, kinds: list[bool], budget: int) -> None:
-    lines = [Line(text="I eat no nuts.", at=NOW, is_standing=is_standing) for is_standing in sorted(kinds)[::-1]]
+    lines = [Line(text="I eat no nuts.", said_at=NOW, is_standing=is_standing) for is_standing in sorted(kinds)[::-1]]
 
     made = compose_lines(template, lines, max_tokens=budget)
 
     kept = [lines[at] for at in made.used]
     assert not kept or made.tokens <= budget
     assert made.prompt.count(PROFILE_HEADING) == any(line.is_standing for line in kept)
-    assert made.prompt.count(str(Line(text="I eat no nuts.", at=NOW))) == sum(not line.is_standing for line in kept)
+    assert made.prompt.count(str(Line(text="I eat no nuts.", said_at=NOW))) == sum(
+        not line.is_standing for line in kept
+    )

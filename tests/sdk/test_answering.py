@@ -22,7 +22,7 @@ def test_compose(make: Make) -> None:
     whole = client.compose("Where is the spare key?\n{{memories}}", recall_k=1)
     tight = client.compose("Where is the spare key?\n{{memories}}", recall_k=2, max_tokens=32)
 
-    assert whole.composed_prompt == f"Where is the spare key?\n- [{timezone.now():%Y-%m-%d}] {KEY}"
+    assert whole.composed_prompt == f"Where is the spare key?\n- [said {timezone.now():%Y-%m-%d}] {KEY}"
     assert (whole.memories_used, whole.truncated) == (1, False)
     assert (tight.memories_used, tight.truncated) == (1, True)
     assert tight.token_count <= 32

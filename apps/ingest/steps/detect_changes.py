@@ -23,6 +23,7 @@ from apps.ingest.speakers import is_user
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
+from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_parts, open_said, open_text
 from text.extraction.extractor import LONG_TEXT
 from text.extraction.reasons import Reason
@@ -32,9 +33,6 @@ from text.sentences import Span
 logger = logging.getLogger(__name__)
 
 _SURENESS: Final = Sureness()
-_COLUMNS: Final = (
-    "pk", "tenant_id", "project_id", "text_ct", "said_ct", "parts_ct", "revision", "text_mac", "actor_token",
-)  # fmt: skip
 _OF_BATCH: Final = 32  # each candidate is compared with this many before it in the batch
 
 
@@ -107,12 +105,8 @@ def _nearest(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> l
     with tenant_transaction(tools.scope):
         near = [_cosines(one, tools) for one in candidates]
         wanted = {memory_id for each in near for memory_id, _ in each}
-        rows = (
-            Memory.objects.within(tools.scope)
-            .live(tools.now)
-            .filter(pk__in=wanted, is_summary=False, from_assistant=False)
-        )
-        there = {row.pk: row for row in rows.only(*_COLUMNS)} if wanted else {}
+        rows = recallable_rows(tools.scope, sorted(wanted), None, now=tools.now) if wanted else []
+        there = {row.pk: row for row in rows if not row.is_summary and not row.from_assistant}
         for one, cosines in zip(candidates, near, strict=True):
             token = tools.cipher.actor_token(one.actor) if one.actor else None
             mine = [(there[memory_id], cosine) for memory_id, cosine in cosines if memory_id in there]
