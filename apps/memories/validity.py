@@ -68,11 +68,6 @@ def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
     )
 
 
-def recallable(rows: MemoryQuerySet, moment: AsOf | None, *, now: datetime) -> MemoryQuerySet:
-    """Those of these rows that recall may return, now or as of the moment."""
-    return rows.live(now) if moment is None else holding(rows.existing(now), moment)
-
-
 @dataclass(slots=True, kw_only=True)
 class Interval:
     """A validity interval [start, end), known since ``known_from``.  period_id: of its own row, if it has one."""

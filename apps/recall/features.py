@@ -1,6 +1,6 @@
 """Exact ranking features of decrypted candidates, computed in process, whichever retriever found them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -36,13 +36,11 @@ class Statistics:
         """As ``measure``, of a text whose terms are known."""
         return self._spoken(self._counter.among(terms), len(terms), vector, is_question=is_question)
 
-    def coverage(self, *texts: "Spoken") -> float:
-        """Share, 0..1, of the question's terms, weighted by idf, that are in any of the texts."""
-        if not self._total:
+    def coverage(self, found: Collection[str]) -> float:
+        """Share, 0..1, of the question's terms, weighted by idf, that are among these."""
+        if not found or not self._total:
             return 0.0
-        return sum(weight for term, weight in self._weights.items() if any(term in one.found for one in texts)) / (
-            self._total
-        )
+        return sum(weight for term, weight in self._weights.items() if term in found) / self._total
 
     def _spoken(
         self, found: Mapping[str, int], length: int, vector: NDArray[np.float32] | None, *, is_question: bool
@@ -98,7 +96,7 @@ def compute_features(
     """said, before: the turn, and the previous turn of its session.  vector: the question's.  session_token: of the
     preferred session."""
     has_previous = before is not None and before.vector is not None and vector is not None
-    coverage = statistics.coverage(said)
+    coverage = statistics.coverage(said.found)
     return Features(
         id=turn.id,
         cosine=_cosine(vector, said.vector),
@@ -108,7 +106,9 @@ def compute_features(
         words=said.words,
         previous_words=before.words if before else 0.0,
         coverage=coverage,
-        coverage_in_context=statistics.coverage(said, before) if before and before.found else coverage,
+        coverage_in_context=statistics.coverage(said.found.keys() | before.found.keys())
+        if before and before.found
+        else coverage,
         asks_now=question.asks_now,
         is_actor=turn.actor in question.actors,
         from_assistant=turn.from_assistant,

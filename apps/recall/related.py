@@ -7,16 +7,15 @@ contradict each other, the less confident one falls, else the older; its explana
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.edges.opened import Neighbour
 from apps.edges.selectors import contradictions, neighbours
 from apps.memories import integrity
-from apps.memories.models import Memory
+from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_text_then
-from apps.memories.validity import recallable
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
@@ -25,7 +24,6 @@ from apps.recall.search import conditions, moment_of
 from apps.recall.shortlist import has_metadata
 
 LOOKED_AT: Final = 64  # best of the ranking that are checked for contradictions
-_OPENED: Final = ("pk", "text_ct", "said_ct", "parts_ct", "metadata_ct", "revision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +102,9 @@ class Relations:
         """Decrypt texts into ``self.texts``.  A failure is reported, and no path leads through that memory."""
         if not memory_ids:
             return
-        mine = Memory.objects.within(self.scope.in_spaces(self.space))
         moment = moment_of(self.filters, now=self.now)
-        rows: Any = recallable(mine, moment, now=self.now)
-        for row in rows.filter(pk__in=memory_ids).only(*_OPENED):
+        mine = self.scope.in_spaces(self.space)
+        for row in recallable_rows(mine, sorted(memory_ids), moment, now=self.now):
             try:
                 text = open_text_then(self.cipher, row.pk, row.revision, row.text_ct, row.said_ct, row.parts_ct, moment)
                 metadata = self.filters.metadata
