@@ -15,6 +15,7 @@ from apps.projects.scope import Scope
 # Attributes of the person in the order of the profile; those that an answer can do harm without come first.
 ATTRIBUTES: Final = ("allergy", "medication", "diet", "name", "pronouns", "language")
 INSTRUCTION: Final = "instruction"
+MOST_FACTS: Final = 200  # read before they are put in order, so that many new ones hide no allergy
 
 
 def standing_profile(scope: Scope, *, limit: int, now: datetime) -> list[OpenedMemory]:
@@ -26,7 +27,7 @@ def standing_profile(scope: Scope, *, limit: int, now: datetime) -> list[OpenedM
     if not scope.spaces:
         return []
     moment = AsOf(at=now, known_at=now)
-    stated = facts(scope, about="user", attributes=ATTRIBUTES, moment=moment, limit=limit, now=now)
+    stated = facts(scope, about="user", attributes=ATTRIBUTES, moment=moment, limit=MOST_FACTS, now=now)
     stated.sort(key=lambda fact: ATTRIBUTES.index(fact.claim.attribute))
     memories = {fact.memory.id: fact.memory for fact in stated}
     for memory in readable_memories(scope, _instructions(scope, limit=limit, now=now), now=now):

@@ -37,3 +37,25 @@ def check_reranked_profiles(app_configs: Sequence[Any] | None, **kwargs: Any) ->
             )
         ]
     return []
+
+
+@register()
+def check_numbers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    errors = []
+    if settings.RECALL_CONCURRENCY < 0:
+        errors.append(
+            Error(
+                f"RECALL_CONCURRENCY is {settings.RECALL_CONCURRENCY}.",
+                hint="It is the number of queries that a process computes at once; 0 is no limit.",
+                id="memsync.E022",
+            )
+        )
+    if not 0 <= settings.RECALL_MIN_RELEVANCE <= 1:
+        errors.append(
+            Error(
+                f"RECALL_MIN_RELEVANCE is {settings.RECALL_MIN_RELEVANCE:g}.",
+                hint="It is a probability, 0 to 1; 0 is no limit.",
+                id="memsync.E023",
+            )
+        )
+    return errors

@@ -52,6 +52,12 @@ def test_health_comes_first_and_then_the_name(scope: Scope) -> None:
     assert texts(scope, limit=2) == [ALLERGY, DIET]
 
 
+def test_many_new_facts_hide_no_older_allergy(scope: Scope) -> None:
+    keep(scope, "I speak Portuguese.", "I speak Spanish.", "I speak Dutch.", "I take metformin every morning.")
+
+    assert texts(scope, limit=1) == [ALLERGY]
+
+
 def test_instructions_follow_the_newest_first(scope: Scope) -> None:
     wish(scope, "The tram to the museum stops at the bridge.", days_ago=2)
     wish(scope, "The oven needs ten minutes to warm up.", days_ago=1)
