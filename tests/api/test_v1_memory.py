@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.adapters.embedders.fake import FakeEmbedder
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
@@ -231,7 +232,30 @@ def test_query_is_the_same_one_by_one(alice: Caller) -> None:
 
 
 @pytest.mark.parametrize("route", ["recall", "query"])
-@pytest.mark.parametrize("fields", [{}, {"prompt": " "}, {"prompt": "x", "k": "5"}, {"prompt": "x", "user_id": " "}])
+def test_lowest_relevance_is_the_callers(route: str, alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.recall.query_context.EMBEDDER", FakeEmbedder.id)
+    alice.add("The old atlas stands in locker 4.")
+
+    def found(lowest: float) -> list[Any]:
+        asked = ALICE | {"prompt": "the old atlas", "min_relevance": lowest}
+        response: Any = alice("POST", f"/v1/memory/{route}", asked)
+        return list(response.json()["memories"])
+
+    assert [0 <= memory["relevance"] <= 1 for memory in found(0)] == [True]
+    assert found(1) == []
+
+
+@pytest.mark.parametrize("route", ["recall", "query"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"prompt": " "},
+        {"prompt": "x", "k": "5"},
+        {"prompt": "x", "user_id": " "},
+        {"prompt": "x", "min_relevance": 2},
+    ],
+)
 def test_bad_prompt_is_refused(route: str, fields: dict[str, Any], alice: Caller) -> None:
     assert alice("POST", f"/v1/memory/{route}", ALICE | fields).status_code == 422
 

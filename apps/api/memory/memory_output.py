@@ -76,12 +76,16 @@ def hit_body(hit: Hit, *, explains: bool = True, names: Collection[str] = ()) ->
     """
     body = _stored_body(hit.memory)
     body["score"] = hit.score
-    body["relevance"] = hit.relevance if hit.relevance is None else round(hit.relevance, 4)
+    body["relevance"] = relevance_body(hit)
     if not names or not DIGESTED.isdisjoint(names):
         body |= _digest_body(hit.memory)
     if explains:
         body |= {"scores": dict(hit.explanation.factors), "explanation": explanation_body(hit.explanation)}
     return {name: value for name, value in body.items() if name in names or name == "id"} if names else body
+
+
+def relevance_body(hit: Hit) -> float | None:
+    return None if hit.relevance is None else round(hit.relevance, 4)
 
 
 def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
@@ -248,15 +252,20 @@ class MemoryOutput(RetainedOutput):
     embedded = serializers.BooleanField()
 
 
+class RelevanceField(serializers.FloatField):
+    def __init__(self) -> None:
+        super().__init__(
+            allow_null=True,
+            help_text="Probability, 0 to 1, that the memory answers the query; comparable between queries. Null for "
+            "what only a relation led to, and with another embedder than the default.",
+        )
+
+
 class FoundOutput(MemoryOutput):
     """A result of a query.  Fields that `fields` or `explain` left out are missing."""
 
     score = serializers.FloatField()
-    relevance = serializers.FloatField(
-        allow_null=True,
-        help_text="Probability, 0 to 1, that the memory answers the query; comparable between queries. Null for what "
-        "only a relation led to, and with another embedder than the default.",
-    )
+    relevance = RelevanceField()
     scores = serializers.DictField(child=serializers.FloatField(), help_text="The factors of the score.")
     explanation = ExplanationOutput()
 

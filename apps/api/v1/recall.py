@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.collection_fields import Labels
-from apps.api.fields import Text, Whole
-from apps.api.memory.memory_output import RetainedOutput
+from apps.api.fields import Fraction, Text, Whole
+from apps.api.memory.memory_output import RelevanceField, RetainedOutput, relevance_body
 from apps.api.memory.query import MAX_QUERY, MOST
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
@@ -53,6 +53,7 @@ class PromptInput(IdentityInput):
 
     prompt = Text(max_length=1_000_000)
     k = Whole(default=8, min_value=1, max_value=MOST, help_text=f"How many: 8 by default, at most {MOST}.")
+    min_relevance = Fraction(required=False, help_text="Leave out memories whose `relevance` is lower.")
 
 
 class RecallInput(PromptInput):
@@ -66,6 +67,7 @@ class RecalledOutput(RetainedOutput):
     value = serializers.CharField()
     type = serializers.CharField()
     score = serializers.FloatField()
+    relevance = RelevanceField()
 
 
 class RecallOutput(serializers.Serializer[Any]):
@@ -82,6 +84,7 @@ class MatchedOutput(RetainedOutput):
     raw_text = serializers.CharField()
     type = serializers.CharField()
     score = serializers.FloatField()
+    relevance = RelevanceField()
     metadata = serializers.DictField()
 
 
@@ -100,6 +103,7 @@ class PromptView(NamedView):
             Plaintext(fields["prompt"][:MAX_QUERY]),
             filters=Filters(types=_known(scope, fields.get("types", ()))),
             limit=fields["k"],
+            min_relevance=fields.get("min_relevance"),
             now=self.now(),
         )
 
@@ -126,6 +130,7 @@ class RecallView(PromptView):
                     "value": hit.memory.text.reveal(),
                     "type": hit.memory.type,
                     "score": hit.score,
+                    "relevance": relevance_body(hit),
                     "retention_expires_at": hit.memory.kept_until,
                 }
                 for hit in found.hits
@@ -157,6 +162,7 @@ class PromptQueryView(PromptView):
                     "raw_text": hit.memory.text.reveal(),
                     "type": hit.memory.type,
                     "score": hit.score,
+                    "relevance": relevance_body(hit),
                     "metadata": dict(hit.memory.metadata),
                     "retention_expires_at": hit.memory.kept_until,
                 }
