@@ -24,9 +24,8 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.core.plaintext import Plaintext
-from apps.recall.decrypted_scan import ScannedTurn
 from apps.recall.default_ranking import FACTORS, OTHER, OWN, WEIGHTS_FILE, Kind, other_values, own_values, rank_default
-from apps.recall.features import Statistics, compute_features, is_question
+from apps.recall.features import ScannedTurn, Statistics, compute_features, is_question
 from apps.recall.options import FEWEST
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import Features

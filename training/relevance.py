@@ -1,7 +1,8 @@
 """``python -m training.relevance``: fit the relevance of hits, and report how well it is calibrated on unseen writers.
 
 Every candidate of every question is an example, also of the questions that nothing answers: those that the writers
-asked about what was never said, and those of ``nothing.jsonl``, which no life answers.  Takes torch.
+asked about what was never said, and those of ``nothing.jsonl``, which no life answers.  A hidden layer, because what
+makes a hit relevant adds up to less where nothing is near.  Takes torch.
 """
 
 import argparse
@@ -24,18 +25,25 @@ from training.ranking import Asked, asked_in
 
 REPORT: Final = Path(__file__).parent / "relevance_report.json"
 SHOWN: Final = 10  # best candidates of a question, which a caller may see
-DECAY: Final = 1e-4
-FLOORS: Final = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1)
+UNITS: Final = 8  # of the hidden layer
+STEPS: Final = 400
+RATE: Final = 0.03
+DECAY: Final = 1e-5
+FLOORS: Final = (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
 BINS: Final = 10
 SHARE: Final = 50  # questions about nothing for each conversation
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The best candidates of one question: inputs (candidates, INPUTS), which of them answer, and its category."""
+    """The best candidates of one question: inputs (candidates, INPUTS), which of them answer, and its category.
+
+    alone: inputs of each that answers, in a shortlist of its own.
+    """
 
     values: NDArray[np.float64]
     right: NDArray[np.bool_]
+    alone: NDArray[np.float64]
     category: str
 
 
@@ -60,37 +68,49 @@ def _shown(one: Asked) -> Shown:
     return Shown(
         np.array([values[place] for place in best], float).reshape(-1, len(INPUTS)),
         np.array([place in right for place in best], bool),
+        np.array([inputs([each])[0] for each in one.candidates if each.id in right], float).reshape(-1, len(INPUTS)),
         one.category,
     )
 
 
-def fit(shown: Sequence[Shown]) -> dict[str, float]:
-    """The weight of each input, and the bias."""
+def fit(shown: Sequence[Shown]) -> dict[str, Any]:
+    """The weights, as ``apps.recall.relevance`` reads them."""
     torch.set_num_threads(1)
-    rows = torch.from_numpy(np.concatenate([one.values for one in shown]))
+    torch.manual_seed(0)
+    rows = np.concatenate([one.values for one in shown])
     right = torch.from_numpy(np.concatenate([one.right for one in shown]).astype(float))
-    weights = torch.zeros(len(INPUTS) + 1, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=400, line_search_fn="strong_wolfe")
-
-    def loss() -> Any:
+    middle, spread = rows.mean(0), rows.std(0) + 1e-6
+    scaled = torch.from_numpy((rows - middle) / spread)
+    first, last = torch.nn.Linear(len(INPUTS), UNITS).double(), torch.nn.Linear(UNITS, 1).double()
+    network = torch.nn.Sequential(first, torch.nn.Tanh(), last)
+    optimizer = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=DECAY)
+    for _ in range(STEPS):
         optimizer.zero_grad()
-        raw = rows @ weights[:-1] + weights[-1]
-        total = torch.nn.functional.binary_cross_entropy_with_logits(raw, right) + DECAY * weights[:-1].square().sum()
-        total.backward()
-        return total
+        torch.nn.functional.binary_cross_entropy_with_logits(network(scaled)[:, 0], right).backward()
+        optimizer.step()
+    weights = first.weight.detach().numpy() / spread
+    return {
+        "hidden": dict(zip(INPUTS, weights.T.round(4).tolist(), strict=True)),
+        "hidden_bias": (first.bias.detach().numpy() - weights @ middle).round(4).tolist(),
+        "output": last.weight[0].detach().numpy().round(4).tolist(),
+        "bias": round(last.bias.item(), 4),
+    }
 
-    optimizer.step(loss)
-    made = weights.detach().numpy().round(4).tolist()
-    return {**dict(zip(INPUTS, made[:-1], strict=True)), "bias": made[-1]}
+
+def _chances(values: NDArray[np.float64], fitted: Mapping[str, Any]) -> NDArray[np.float64]:
+    hidden = np.tanh(values @ np.array([fitted["hidden"][name] for name in INPUTS]) + fitted["hidden_bias"])
+    chances: NDArray[np.float64] = 1 / (1 + np.exp(-(hidden @ fitted["output"] + fitted["bias"])))
+    return chances
 
 
-def report(shown: Sequence[Shown], fitted: Mapping[str, float]) -> dict[str, Any]:
+def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
     """Expected calibration error (Guo et al. 2017), and what each floor would leave out.
 
-    lost: share of the answers shown that would not be.  empty: share of the questions left without a hit, by category.
+    lost: share of the answers shown that would not be.  lost alone: the same in spaces that hold nothing else.  empty:
+    share of the questions left without a hit, by category.
     """
-    weights = np.array([fitted[name] for name in INPUTS])
-    chances = [1 / (1 + np.exp(-(one.values @ weights + fitted["bias"]))) for one in shown]
+    chances = [_chances(one.values, fitted) for one in shown]
+    alone = np.concatenate([_chances(one.alone, fitted) for one in shown])
     every, right = np.concatenate(chances), np.concatenate([one.right for one in shown])
     places = np.minimum((every * BINS).astype(int), BINS - 1)
     error = sum(
@@ -104,7 +124,8 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, float]) -> dict[str, Any
         "floors": {
             str(floor): {
                 "lost": round(float((every[right] < floor).mean()), 4),
-                "empty": _empty(shown, [(one < floor).all() for one in chances]),
+                "lost alone": round(float((alone < floor).mean()), 4),
+                "empty": _empty(shown, [bool((one < floor).all()) for one in chances]),
             }
             for floor in FLOORS
         },

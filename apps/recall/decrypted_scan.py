@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import orjson
 from django.db import connection
-from numpy.typing import NDArray
 
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
@@ -24,7 +22,7 @@ from apps.memories.models.memory import HANDLES, TAGS
 from apps.memories.sealing import open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features, is_question
+from apps.recall.features import ScannedTurn, Spoken, Statistics, compute_features, is_question
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
@@ -45,16 +43,6 @@ where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status
   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
 order by memory.id
 """
-
-
-@dataclass(slots=True, kw_only=True)
-class ScannedTurn(CandidateTurn):
-    """terms: of its text.  vector: None if it has no embedding yet.  stretch: the time range that it covers."""
-
-    terms: Sequence[str]
-    vector: NDArray[np.float32] | None
-    is_question: bool
-    stretch: tuple[datetime, datetime] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,19 @@ class CandidateTurn:
     is_summary: bool
 
 
+@dataclass(slots=True, kw_only=True)
+class ScannedTurn(CandidateTurn):
+    """A turn read before the question is known, of a space that is searched in process.
+
+    terms: of its text.  vector: None if it has no embedding yet.  stretch: the time range that it covers.
+    """
+
+    terms: Sequence[str]
+    vector: NDArray[np.float32] | None
+    is_question: bool
+    stretch: tuple[datetime, datetime] | None
+
+
 def compute_features(
     turn: CandidateTurn,
     said: Spoken,

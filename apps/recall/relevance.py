@@ -1,17 +1,19 @@
 """Relevance: a calibrated probability, 0..1, that a memory answers the question.  Pure.
 
 A score orders the candidates of one question; a relevance can be compared between questions, so that a question that
-nothing answers can have no answer.  A logistic regression on features of the candidate and of the whole shortlist, by
-``python -m training.relevance``, which measures it on writers it has not seen.
+nothing answers can have no answer.  A network with one small hidden layer, on features of the candidate and of the
+whole shortlist, by ``python -m training.relevance``, which measures it on writers it has not seen.
 """
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apps.recall.default_ranking import in_context
 from apps.recall.ranking import Features, Ranked
@@ -23,11 +25,12 @@ INPUTS: Final = ("semantic", "coverage", "coverage of the best", "behind the bes
 
 def relevance_of(candidates: Sequence[Features]) -> dict[int, float]:
     """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``."""
-    weights, bias = _fitted()
-    return {
-        one.id: 1 / (1 + math.exp(-bias - sum(weight * value for weight, value in zip(weights, values, strict=True))))
-        for one, values in zip(candidates, inputs(candidates), strict=True)
-    }
+    if not candidates:
+        return {}
+    fitted = _fitted()
+    hidden = np.tanh(np.array(inputs(candidates)) @ fitted.hidden + fitted.hidden_bias)
+    chances = 1 / (1 + np.exp(-(hidden @ fitted.output + fitted.bias)))
+    return dict(zip((one.id for one in candidates), chances.tolist(), strict=True))
 
 
 def inputs(candidates: Sequence[Features]) -> list[tuple[float, ...]]:
@@ -74,7 +77,22 @@ def drop_irrelevant(ranked: Sequence[Ranked], candidates: Sequence[Features], fl
     return kept if any(one.id in relevance for one in kept) else []
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """hidden: shape (INPUTS, units).  hidden_bias, output: shape (units,)."""
+
+    hidden: NDArray[np.float64]
+    hidden_bias: NDArray[np.float64]
+    output: NDArray[np.float64]
+    bias: float
+
+
 @cache
-def _fitted() -> tuple[Sequence[float], float]:
-    fitted: Mapping[str, float] = json.loads(WEIGHTS_FILE.read_bytes())
-    return [fitted[name] for name in INPUTS], fitted["bias"]
+def _fitted() -> _Fitted:
+    read = json.loads(WEIGHTS_FILE.read_bytes())
+    return _Fitted(
+        hidden=np.array([read["hidden"][name] for name in INPUTS]),
+        hidden_bias=np.array(read["hidden_bias"]),
+        output=np.array(read["output"]),
+        bias=read["bias"],
+    )

@@ -95,11 +95,12 @@ def test_a_replayed_trace_drops_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.id for each in read.replay()] == [1]
 
 
-def test_every_input_has_its_weight() -> None:
+def test_every_input_has_its_weights() -> None:
     fitted = orjson.loads(relevance.WEIGHTS_FILE.read_bytes())
 
-    assert fitted.keys() == {*INPUTS, "bias"}
-    assert fitted["semantic"] > 0
+    units = len(fitted["output"])
+    assert fitted["hidden"].keys() == set(INPUTS)
+    assert {len(weights) for weights in (*fitted["hidden"].values(), fitted["hidden_bias"])} == {units}
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
