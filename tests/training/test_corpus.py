@@ -46,7 +46,10 @@ def test_every_conversation_is_long_enough_and_its_questions_name_turns_of_it(au
         asked = conversation["questions"]
 
         assert conversation["kind"] in ("dialogue", "chat", "notes")
-        assert len(said) == len(conversation["items"]) >= 100
+        assert len(said) == len(conversation["items"])
+        assert len(said) >= 100 or (
+            len(said) >= 40 and sum(len(item["text"]) for item in conversation["items"]) >= 30_000
+        )
         assert len({item["session"] for item in conversation["items"]}) >= 5
         assert len(asked) >= 20
         assert all(set(one["gold"]) <= said for one in asked)
@@ -64,7 +67,7 @@ def test_the_conversations_are_as_many_as_the_ranking_needs() -> None:
     kinds = Counter(one["kind"] for author in EVERY for one in author.conversations)
 
     assert kinds["dialogue"] >= 60
-    assert kinds["chat"] >= 40
+    assert kinds["chat"] >= 54
     assert kinds["notes"] >= 12
 
 
