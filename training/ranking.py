@@ -9,7 +9,6 @@ import argparse
 import hashlib
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -102,14 +101,9 @@ def _turn(number: int, item: Mapping[str, Any], vector: NDArray[np.float32], act
 def _candidates(turns: Sequence[ScannedTurn], question: Question, embedder: Embedder) -> list[Features]:
     """The nearest by vector and by words, and the turn after each, as ``apps.recall.retrieval`` finds them."""
     (vector,) = embedder.embed([question.first_person.reveal()])
-    frequencies = Counter(term for turn in turns for term in set(turn.terms))
-    statistics = Statistics(
-        frequencies={term: frequencies[term] for term in question.terms},
-        documents=len(turns),
-        average_length=sum(len(turn.terms) for turn in turns) / len(turns),
-    )
+    statistics = Statistics.of_turns(turns, question)
     by_vector = sorted(turns, key=lambda turn: -float(turn.vector @ vector))[:FEWEST]
-    spoken = [statistics.measure_terms(turn.terms, turn.vector, is_question=turn.is_question) for turn in turns]
+    spoken = [statistics.measure_turn(turn) for turn in turns]
     by_words = sorted((turn for turn in turns if spoken[turn.id].words), key=lambda turn: -spoken[turn.id].words)
     pool = {turn.id for turn in (*by_vector, *by_words[:FEWEST])}
     before = {turn.id: spoken[turn.id - 1] for turn in turns if turn.id and turns[turn.id - 1].session == turn.session}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder
 from apps.recall.default_ranking import rank_default
-from apps.recall.relevance import INPUTS, WEIGHTS_FILE, inputs
+from apps.recall.relevance import INPUTS, WEIGHTS_FILE, Network, inputs
 from training.corpus import Split, authors
 from training.ranking import Asked, asked_in
 
@@ -97,20 +97,15 @@ def fit(shown: Sequence[Shown]) -> dict[str, Any]:
     }
 
 
-def _chances(values: NDArray[np.float64], fitted: Mapping[str, Any]) -> NDArray[np.float64]:
-    hidden = np.tanh(values @ np.array([fitted["hidden"][name] for name in INPUTS]) + fitted["hidden_bias"])
-    chances: NDArray[np.float64] = 1 / (1 + np.exp(-(hidden @ fitted["output"] + fitted["bias"])))
-    return chances
-
-
 def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
     """Expected calibration error (Guo et al. 2017), and what each floor would leave out.
 
     lost: share of the answers shown that would not be.  lost alone: the same in spaces that hold nothing else.  empty:
     share of the questions left without a hit, by category.
     """
-    chances = [_chances(one.values, fitted) for one in shown]
-    alone = np.concatenate([_chances(one.alone, fitted) for one in shown])
+    network = Network.of_json(fitted)
+    chances = [network.chances(one.values) for one in shown]
+    alone = np.concatenate([network.chances(one.alone) for one in shown])
     every, right = np.concatenate(chances), np.concatenate([one.right for one in shown])
     places = np.minimum((every * BINS).astype(int), BINS - 1)
     error = sum(

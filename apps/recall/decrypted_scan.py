@@ -4,7 +4,6 @@ For small, sensitive spaces (``apps.memories.indexing_mode``).  Terms and vector
 so the same question ranks the same memories in the same order.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from apps.memories.models.memory import HANDLES, TAGS
 from apps.memories.sealing import open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.features import ScannedTurn, Spoken, Statistics, compute_features, is_question
+from apps.recall.features import ScannedTurn, Statistics, compute_features, is_question
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
@@ -114,8 +113,8 @@ class ScanRetrievers:
         return _best(cosines, limit)
 
     def lexical(self, limit: int) -> Ranking:
-        statistics = statistics_of(self.opened, self.question)
-        scored = ((turn.id, _spoken(turn, statistics).words) for turn in self._wanted)
+        statistics = Statistics.of_turns(self.opened.turns, self.question)
+        scored = ((turn.id, statistics.measure_turn(turn).words) for turn in self._wanted)
         return _best((one for one in scored if one[1] > 0), limit)
 
     def slot(self, limit: int) -> Ranking:
@@ -147,7 +146,7 @@ def shortlist_sealed(
     opened: OpenedSpace, question: Question, vector: Any, ids: Sequence[int], *, session_token: int | None
 ) -> list[OpenedCandidate]:
     """The ranked turns and the turn after each, with features computed as ``open_shortlist`` does."""
-    statistics = statistics_of(opened, question)
+    statistics = Statistics.of_turns(opened.turns, question)
     found = set(ids)
     found |= {turn_id for turn_id, before in opened.before.items() if before.id in found and turn_id in opened.wanted}
     shortlist = []
@@ -155,26 +154,11 @@ def shortlist_sealed(
         if turn.id in found:
             before = opened.before.get(turn.id)
             features = compute_features(
-                turn, _spoken(turn, statistics), _spoken(before, statistics) if before else None, question, vector,
-                statistics, session_token=session_token,
+                turn, statistics.measure_turn(turn), statistics.measure_turn(before) if before else None, question,
+                vector, statistics, session_token=session_token,
             )  # fmt: skip
             shortlist.append(OpenedCandidate(text=turn.text, is_summary=turn.is_summary, features=features))
     return shortlist
-
-
-def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
-    asked = set(question.terms)
-    frequencies = Counter(term for turn in opened.turns for term in asked.intersection(turn.terms))
-    total = sum(len(turn.terms) for turn in opened.turns)
-    return Statistics(
-        frequencies={term: frequencies[term] for term in question.terms},
-        documents=len(opened.turns),
-        average_length=total / max(1, len(opened.turns)),
-    )
-
-
-def _spoken(turn: ScannedTurn, statistics: Statistics) -> Spoken:
-    return statistics.measure_terms(turn.terms, turn.vector, is_question=turn.is_question)
 
 
 def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> ScannedTurn:

@@ -1,9 +1,10 @@
 """Exact ranking features of decrypted candidates, computed in process, whichever retriever found them."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,25 @@ class Statistics:
         self._average_length: Final = average_length
         self._counter: Final = TermCounter(self._weights)
 
+    @classmethod
+    def of_turns(cls, turns: Sequence["ScannedTurn"], question: Question) -> Self:
+        """Of a space of which every turn is known."""
+        asked = set(question.terms)
+        frequencies = Counter(term for turn in turns for term in asked.intersection(turn.terms))
+        return cls(
+            frequencies={term: frequencies[term] for term in question.terms},
+            documents=len(turns),
+            average_length=sum(len(turn.terms) for turn in turns) / max(1, len(turns)),
+        )
+
     def measure(self, text: Plaintext, vector: NDArray[np.float32] | None) -> "Spoken":
         said = text.reveal()
         return self._spoken(*self._counter.count(said), vector, is_question=is_question(said))
 
-    def measure_terms(self, terms: Sequence[str], vector: NDArray[np.float32] | None, *, is_question: bool) -> "Spoken":
-        """As ``measure``, of a text whose terms are known."""
-        return self._spoken(self._counter.among(terms), len(terms), vector, is_question=is_question)
+    def measure_turn(self, turn: "ScannedTurn") -> "Spoken":
+        """As ``measure``, of a turn whose terms are known."""
+        counts = self._counter.among(turn.terms)
+        return self._spoken(counts, len(turn.terms), turn.vector, is_question=turn.is_question)
 
     def coverage(self, found: Collection[str]) -> float:
         """Share, 0..1, of the question's terms, weighted by idf, that are among these."""

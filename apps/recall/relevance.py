@@ -6,11 +6,11 @@ whole shortlist, by ``python -m training.relevance``, which measures it on write
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,7 @@ def relevance_of(candidates: Sequence[Features]) -> dict[int, float]:
     """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``."""
     if not candidates:
         return {}
-    fitted = _fitted()
-    hidden = np.tanh(np.array(inputs(candidates)) @ fitted.hidden + fitted.hidden_bias)
-    chances = 1 / (1 + np.exp(-(hidden @ fitted.output + fitted.bias)))
+    chances = _fitted().chances(np.array(inputs(candidates)))
     return dict(zip((one.id for one in candidates), chances.tolist(), strict=True))
 
 
@@ -78,7 +76,7 @@ def drop_irrelevant(ranked: Sequence[Ranked], candidates: Sequence[Features], fl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fitted:
+class Network:
     """hidden: shape (INPUTS, units).  hidden_bias, output: shape (units,)."""
 
     hidden: NDArray[np.float64]
@@ -86,13 +84,22 @@ class _Fitted:
     output: NDArray[np.float64]
     bias: float
 
+    @classmethod
+    def of_json(cls, fitted: Mapping[str, Any]) -> Self:
+        return cls(
+            hidden=np.array([fitted["hidden"][name] for name in INPUTS]),
+            hidden_bias=np.array(fitted["hidden_bias"]),
+            output=np.array(fitted["output"]),
+            bias=fitted["bias"],
+        )
+
+    def chances(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """values: shape (n, INPUTS).  Returns the relevance of each row."""
+        hidden = np.tanh(values @ self.hidden + self.hidden_bias)
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-(hidden @ self.output + self.bias)))
+        return chances
+
 
 @cache
-def _fitted() -> _Fitted:
-    read = json.loads(WEIGHTS_FILE.read_bytes())
-    return _Fitted(
-        hidden=np.array([read["hidden"][name] for name in INPUTS]),
-        hidden_bias=np.array(read["hidden_bias"]),
-        output=np.array(read["output"]),
-        bias=read["bias"],
-    )
+def _fitted() -> Network:
+    return Network.of_json(json.loads(WEIGHTS_FILE.read_bytes()))
