@@ -19,13 +19,13 @@ from apps.recall.composing import Composed, Line, question_of
 from apps.recall.composing import compose as fill
 from apps.recall.question import asked_dates, asked_window, date_match
 from apps.recall.results import Filters, Hit
+from apps.recall.retrievers.slot import SlotRetriever
 from apps.recall.routing import Plan, plan
 from apps.recall.services import recall
 from apps.recall.synthesis import Synthesis
 from apps.recall.synthesis import synthesize as quote
 
 WIDEST: Final = 50  # memories recalled before a route filters them
-SLOT: Final = "slot"  # the retriever of facts that the question names
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
 LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
 # Types that may describe an event if they carry their own date: "I joined the team on May 9th" is a relation.
@@ -151,7 +151,7 @@ def _canonical(
     filters = Filters(types=SLOT_TYPES) if insists else Filters()
     found = list(recall(scope, query, filters=filters, limit=WIDEST, now=now).hits)
     current = [hit for hit in found if hit.memory.key is not None and hit.memory.type in SLOT_TYPES]
-    named = [hit for hit in current if SLOT in hit.explanation.legs]
+    named = [hit for hit in current if SlotRetriever.name in hit.explanation.legs]
     if named and not insists:
         return named[:limit], chosen
     if insists or (current and current[0] is found[0]):

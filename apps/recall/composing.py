@@ -58,39 +58,37 @@ def compose(template: str, lines: Sequence[Line], *, max_tokens: int | None = No
     lines: the standing profile, then the rest, best first.  The two have headings if there is a profile or no
     placeholder.  A memory that does not fit into the budget is left out whole; a later, shorter one may still fit.
     """
-    places = len(_PLACE.findall(template)) or 1
+    places = len(_PLACE.findall(template))
     tokens = count_tokens(_PLACE.sub(" ", template))
+    kept: list[str] = []  # the lines to insert, with headings
     used: list[int] = []
     for at, line in enumerate(lines):
+        added = [*_heading(line, [lines[one] for one in used], has_place=places > 0), str(line)]
         # Token counts are additive over lines.
-        headings = _headings(template, [lines[one] for one in (*used, at)])
-        size = places * (count_tokens(str(line)) + sum(map(count_tokens, headings)))
-        size -= places * sum(map(count_tokens, _headings(template, [lines[one] for one in used])))
+        size = max(places, 1) * sum(map(count_tokens, added))
         if max_tokens is None or tokens + size <= max_tokens:
             tokens += size
             used.append(at)
-    prompt = _filled(template, [lines[at] for at in used])
+            kept += added
+    prompt = _filled(template, "\n".join(kept), has_place=places > 0)
     tokens = count_tokens(prompt)
     is_over = max_tokens is not None and tokens > max_tokens
     return Composed(prompt=prompt, used=used, tokens=tokens, truncated=is_over or len(used) < len(lines))
 
 
-def _headings(template: str, lines: Sequence[Line]) -> list[str]:
-    """The headings that these memories need."""
-    standing = any(line.is_standing for line in lines)
-    others = any(not line.is_standing for line in lines)
-    has_place = _PLACE.search(template) is not None
-    return [PROFILE_HEADING] * standing + [HEADING] * (others and (standing or not has_place))
+def _heading(line: Line, before: Sequence[Line], *, has_place: bool) -> list[str]:
+    """The lines that precede the first memory of its kind; before: the memories already inserted."""
+    if any(one.is_standing == line.is_standing for one in before):
+        return []
+    if line.is_standing:
+        return [PROFILE_HEADING]
+    if before:
+        return ["", HEADING]
+    return [] if has_place else [HEADING]
 
 
-def _filled(template: str, lines: Sequence[Line]) -> str:
-    headings = _headings(template, lines)
-    parts = []
-    for heading, is_standing in ((PROFILE_HEADING, True), (HEADING, False)):
-        if mine := [str(line) for line in lines if line.is_standing == is_standing]:
-            parts.append("\n".join([heading] * (heading in headings) + mine))
-    block = "\n\n".join(parts)
-    if _PLACE.search(template):
+def _filled(template: str, block: str, *, has_place: bool) -> str:
+    if has_place:
         # A function, so that backslashes in a memory are not read as group references.
         return _PLACE.sub(lambda _: block, template)
-    return f"{block}\n\n{template}" if lines else template
+    return f"{block}\n\n{template}" if block else template
