@@ -20,10 +20,10 @@ _TIMES = (
 _NAMED = "country city place town state book movie film song band game team company school name"
 
 # A capitalised word that does not begin a sentence.  All other patterns run on lower-case text: that is four times as
-# fast as ignoring case, and a recall checks a hundred texts.
+# fast as ignoring case.
 _CAPITAL: Final = patterns.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+")
 
-# (pattern of the question, pattern of its answer)
+# (pattern of the question, pattern of its answer); a new one is a new version of ``text.analysis``
 _KINDS: Final = (
     (
         patterns.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time)\b", patterns.IGNORECASE),
@@ -54,11 +54,12 @@ def asks_about_now(question: str) -> bool:
     return _NOW.search(question) is not None
 
 
-def kinds_expected(question: str) -> tuple[patterns.Pattern, ...]:
-    """Patterns that an answer should match; empty if the question gives no hint."""
-    return tuple(answer for asked, answer in _KINDS if asked.search(question))
+def kinds_expected(question: str) -> int:
+    """The types of answer that a question expects, one bit each; 0 if it gives no hint."""
+    return sum(1 << bit for bit, (asked, _) in enumerate(_KINDS) if asked.search(question))
 
 
-def is_of_kind(kinds: tuple[patterns.Pattern, ...], text: str) -> bool:
+def kinds_of(text: str) -> int:
+    """The types of answer that a text contains, one bit each, as in ``kinds_expected``."""
     lowered = text.lower()
-    return any(kind.search(text if kind is _CAPITAL else lowered) for kind in kinds)
+    return sum(1 << bit for bit, (_, kind) in enumerate(_KINDS) if kind.search(text if kind is _CAPITAL else lowered))

@@ -6,8 +6,7 @@ It caches no words, because words are user content.
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 import Stemmer
 
@@ -90,42 +89,7 @@ def terms(text: str) -> list[str]:
 
     Irregular forms are those of their base: "went" is "go".
     """
-    return _stem([BASES.get(word, word) for word in _content(text)])
-
-
-def _content(text: str) -> list[str]:
-    return [word for word in _words(text) if word not in STOP_WORDS]
-
-
-class TermCounter:
-    """Counts some terms in texts, without stemming the words that cannot be one of them.
-
-    A stem begins with the first letter of its word, unless the word is irregular.
-    """
-
-    def __init__(self, asked: Iterable[str]) -> None:
-        self._asked = frozenset(asked)
-        self._initials = frozenset(term[0] for term in self._asked)
-        self._irregular = frozenset(form for form, stem in _stems_of_irregular().items() if stem in self._asked)
-
-    def count(self, text: str) -> tuple[dict[str, int], int]:
-        """How often each of the asked terms is in ``terms(text)``, without those that are not; and its length."""
-        words = _content(text)
-        likely = [word for word in words if word[0] in self._initials or word in self._irregular]
-        return self.among(_stem([BASES.get(word, word) for word in likely])), len(words)
-
-    def among(self, text_terms: Iterable[str]) -> dict[str, int]:
-        """As ``count``, of a text's terms."""
-        counts: dict[str, int] = {}
-        for term in text_terms:
-            if term in self._asked:
-                counts[term] = counts.get(term, 0) + 1
-        return counts
-
-
-@cache
-def _stems_of_irregular() -> Mapping[str, str]:
-    return dict(zip(BASES, _stem(list(BASES.values())), strict=True))
+    return _stem([BASES.get(word, word) for word in _words(text) if word not in STOP_WORDS])
 
 
 def normalised(text: str) -> str:

@@ -24,11 +24,11 @@ from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.core.plaintext import Plaintext
 from apps.recall.default_ranking import FACTORS, OTHER, OWN, WEIGHTS_FILE, Kind, other_values, own_values, rank_default
-from apps.recall.features import ScannedTurn, Statistics, compute_features, is_question
+from apps.recall.features import ScannedTurn, Statistics, compute_features
 from apps.recall.options import FEWEST
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import Features
-from text.terms import terms
+from text.analysis import TextAnalysis
 from training.corpus import Split, authors
 
 REPORT: Final = Path(__file__).parent / "ranking_report.json"
@@ -91,8 +91,8 @@ def _first_name(item: Mapping[str, Any]) -> str:
 def _turn(number: int, item: Mapping[str, Any], vector: NDArray[np.float32], actor: int) -> ScannedTurn:
     said_at = datetime.fromisoformat(item["time"]).replace(tzinfo=UTC)
     return ScannedTurn(
-        id=number, text=Plaintext(item["text"]), terms=terms(item["text"]), vector=vector,
-        is_question=is_question(item["text"]), actor=actor, from_assistant=item["speaker"] == "assistant",
+        id=number, analysis=TextAnalysis.of(item["text"]), vector=vector, actor=actor,
+        from_assistant=item["speaker"] == "assistant",
         session=int(item["session"].removeprefix("s")), said_at=said_at, created_at=said_at, importance=0.5,
         access_count=0, type="fact", confidence=1.0, last_accessed_at=None, is_summary=False, stretch=None,
     )  # fmt: skip
@@ -103,7 +103,7 @@ def _candidates(turns: Sequence[ScannedTurn], question: Question, embedder: Embe
     (vector,) = embedder.embed([question.first_person.reveal()])
     statistics = Statistics.of_turns(turns, question)
     by_vector = sorted(turns, key=lambda turn: -float(turn.vector @ vector))[:FEWEST]
-    spoken = [statistics.measure_turn(turn) for turn in turns]
+    spoken = [statistics.measure(turn.analysis, turn.vector) for turn in turns]
     by_words = sorted((turn for turn in turns if spoken[turn.id].words), key=lambda turn: -spoken[turn.id].words)
     pool = {turn.id for turn in (*by_vector, *by_words[:FEWEST])}
     before = {turn.id: spoken[turn.id - 1] for turn in turns if turn.id and turns[turn.id - 1].session == turn.session}

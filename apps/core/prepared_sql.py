@@ -86,11 +86,12 @@ def pipelined() -> Iterator[None]:
 class Columns(Generic[Row]):
     """The columns of a model, for use in SQL, and the conversion of result rows to model instances.
 
-    only: attribute names to load; other fields are deferred.
+    only: attribute names to load, if not all.  but: those not to load.  Fields that are not loaded are deferred.
     """
 
-    def __init__(self, model: type[Row], alias: str, *, only: Sequence[str] = ()) -> None:
-        fields = [field for field in model._meta.concrete_fields if not only or field.attname in only]
+    def __init__(self, model: type[Row], alias: str, *, only: Sequence[str] = (), but: Sequence[str] = ()) -> None:
+        wanted = {*only} or {field.attname for field in model._meta.concrete_fields}
+        fields = [field for field in model._meta.concrete_fields if field.attname in wanted.difference(but)]
         self._model: Final = model
         self._names: Final = tuple(field.attname for field in fields)
         self.sql: Final = ", ".join(f'{alias}."{field.column}"' for field in fields)

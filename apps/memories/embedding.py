@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -15,7 +15,7 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.nearest import signs
-from apps.memories.sealing import as_sealed, open_text, seal_embedding
+from apps.memories.sealing import as_sealed, open_analysis, open_text, seal_analysis, seal_embedding
 from apps.memories.spaces import touch
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -80,15 +80,35 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     if not texts:
         return 0
     vectors = dict(zip(texts, embedder.embed([text.reveal() for text in texts.values()]), strict=True))
-    # Read again: whether a memory is live, and its key version, may have changed while the embedder worked.
+    # Read again: whether a memory is live, its text and its key version may have changed while the embedder worked.
     opened = _ciphers(scope, rows, writing=True)
     rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
+    # A change of the text has requested a vector of its own.
+    rows = [row for row in rows if _open(scope, row, opened[row.space_id], now=now) == texts[row.pk]]
+    _analyse(scope, rows, texts, opened)
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
     MemoryVector.objects.bulk_create(
         scope, (vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows)
     )
     touch(scope, *opened)
     return len(rows)
+
+
+def _analyse(
+    scope: Scope, rows: Sequence[Memory], texts: Mapping[int, Plaintext], ciphers: Mapping[int, SpaceCipher]
+) -> None:
+    """Analyse the texts whose analysis was written by an earlier version, or does not decrypt."""
+    old = [row for row in rows if not _is_analysed(row, ciphers[row.space_id])]
+    for row in old:
+        row.analysis_ct = seal_analysis(row.pk, texts[row.pk], ciphers[row.space_id])
+    Memory.objects.within_tenant(scope).bulk_update(old, ["analysis_ct"])
+
+
+def _is_analysed(row: Memory, cipher: SpaceCipher) -> bool:
+    try:
+        return open_analysis(row.pk, row.analysis_ct, cipher) is not None
+    except DecryptError:
+        return False
 
 
 def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> dict[int, SpaceCipher]:

@@ -14,15 +14,15 @@ from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.models.memory import SAID, TEXT
 from apps.memories.revisions import FieldChange
-from apps.memories.sealing import open_handles, open_parts, open_said, open_text, seal_changed
+from apps.memories.sealing import open_handles, open_parts, open_said, open_text, seal_analysis, seal_changed
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from text.terms import terms
 
 _COLUMNS: Final = [
-    "text_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens", "revision",
-    "updated_at", "changed_txid",
+    "text_ct", "analysis_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens",
+    "revision", "updated_at", "changed_txid",
 ]  # fmt: skip
 
 
@@ -53,7 +53,9 @@ def _rewrite(
     text = without(said, parts)
     if row.said_ct is None:
         row.said_ct = cipher.seal(SAID, row.pk, said)
+    words = terms(text.reveal())
     row.text_ct = cipher.seal(TEXT, row.pk, text)
+    row.analysis_ct = seal_analysis(row.pk, text, cipher, terms=words)
     # The original text, stated again, no longer repeats this memory, except in a statement about the time before.
     voice = open_handles(row, cipher).voice
     row.text_mac = text_mac(cipher, text, voice=voice)
@@ -61,7 +63,6 @@ def _rewrite(
     seal_changed(row, cipher, parts=packed(parts))
     row.updated_at, row.changed_txid = now, space.txid
     row.save(update_fields=_COLUMNS)
-    words = terms(text.reveal())
     space.term_total += len(words) - len(terms(before.reveal()))
     postings.remove(scope, [row.pk])
     postings.write(scope, [postings.posting_of(row, words, cipher)])

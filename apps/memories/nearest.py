@@ -6,7 +6,7 @@ index: there is no approximate index to build.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -109,10 +109,17 @@ def open_embeddings(
             "where tenant_id = %s and memory_id = any(%s) and (%s::text is null or embedder = %s)",
             [scope.tenant_id, list(ids), embedder, embedder],
         )
-        rows = cursor.fetchall()
+        rows = dict(cursor.fetchall())
+    return decrypt_embeddings(scope, space, rows, cipher, now=now)
+
+
+def decrypt_embeddings(
+    scope: Scope, space: SpaceRef, sealed: Mapping[int, bytes], cipher: SpaceCipher, *, now: datetime
+) -> dict[int, NDArray[np.float32]]:
+    """The same, of embeddings that were read.  sealed: by memory id."""
     opened: list[int] = []
     embeddings: list[bytes] = []
-    for memory_id, blob in rows:
+    for memory_id, blob in sealed.items():
         try:
             embeddings.append(cipher.open_bytes(EMBEDDING, memory_id, blob))
             opened.append(memory_id)

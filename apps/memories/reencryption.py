@@ -16,6 +16,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from apps.core.fields import encrypted_fields
+from apps.core.plaintext import Plaintext
 from apps.crypto.encrypted_tables import (
     TABLES,
     Broken,
@@ -36,7 +37,7 @@ from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, Memor
 from apps.memories.models.memory import LABEL
 from apps.memories.models.search import EMBEDDING
 from apps.memories.nearest import signs
-from apps.memories.sealing import open_handles, open_parts, open_said, open_text
+from apps.memories.sealing import analysis_bytes, open_handles, open_parts, open_said, open_text
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
@@ -166,9 +167,11 @@ class Memories:
                 continue
             tags = orjson.loads(opened["tags_ct"]) if opened["tags_ct"] and cipher.is_searchable else []
             tokens = "{" + ",".join(str(cipher.tag_token(tag)) for tag in tags) + "}"
+            text = (opened["text_ct"] or b"").decode()
+            found = terms(text)
+            opened["analysis_ct"] = analysis_bytes(Plaintext(text), found)  # of the current version
             sealed.append([row.pk, cipher.key_version, tokens, *seal_fields(row, opened, cipher)])
-            text = opened["text_ct"] or b""
-            words.append(postings.posting_of(row, terms(text.decode()), cipher))
+            words.append(postings.posting_of(row, found, cipher))
         done = [row[0] for row in sealed]
         write_columns(self.table, _MEMORY_TYPES, sealed, scope)
         postings.remove(scope, done)

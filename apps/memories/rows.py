@@ -13,7 +13,7 @@ from apps.memories.models import Memory, MemoryVector
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
 
-_MEMORY: Final = Columns(Memory, "memory")
+_MEMORY: Final = Columns(Memory, "memory", but=("analysis_ct",))
 _VECTOR: Final = ("id", "memory_id", "embedder")
 
 _ROWS: Final = f"""

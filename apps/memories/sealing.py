@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -14,20 +14,23 @@ from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
-from apps.memories.models.memory import HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
+from apps.memories.models.memory import ANALYSIS, HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
 from apps.memories.models.search import EMBEDDING
 from apps.memories.opened import OpenedMemory
 from apps.memories.validity import AsOf
 from apps.projects.scope import SpaceRef
+from text.analysis import TextAnalysis
 
 Blob = bytes | memoryview
+MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readable:
-    """The content of a memory before encryption."""
+    """The content of a memory before encryption.  terms: of the text, if they are known."""
 
     text: Plaintext
+    terms: Sequence[str] | None = None
     key: str | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -38,6 +41,7 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     """Fill the row's encrypted columns and its tokens.  The row must have its id: every ciphertext is bound to it."""
     row.key_version = cipher.key_version
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
+    row.analysis_ct = seal_analysis(row.pk, readable.text, cipher, terms=readable.terms)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
     _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, parts=None)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
@@ -89,6 +93,25 @@ def _tag_tokens(tags: Sequence[str], cipher: SpaceCipher) -> list[int]:
 
 def open_handles(row: Memory, cipher: SpaceCipher) -> LookupValues:
     return LookupValues(**orjson.loads(cipher.open_bytes(HANDLES, row.pk, bytes(row.handles_ct))))
+
+
+def seal_analysis(
+    memory_id: int, text: Plaintext, cipher: SpaceCipher, *, terms: Sequence[str] | None = None
+) -> bytes | None:
+    """Analyse a text and encrypt the result, as ``analysis_bytes``.  terms: of the text, if they are known."""
+    raw = analysis_bytes(text, terms)
+    return None if raw is None else cipher.seal(ANALYSIS, memory_id, raw)
+
+
+def analysis_bytes(text: Plaintext, terms: Sequence[str] | None = None) -> bytes | None:
+    """The text's analysis as stored; None if it is too large to be worth it."""
+    raw = TextAnalysis.of(text.reveal(), terms).to_bytes()
+    return raw if len(raw) <= MAX_ANALYSIS_BYTES else None
+
+
+def open_analysis(memory_id: int, blob: Blob | None, cipher: SpaceCipher) -> TextAnalysis | None:
+    """Decrypt it; None if there is none, or one of another version: analyse the text then."""
+    return None if blob is None else TextAnalysis.from_bytes(cipher.open_bytes(ANALYSIS, memory_id, bytes(blob)))
 
 
 def seal_embedding(memory_id: int, vector: NDArray[np.float32], cipher: SpaceCipher) -> bytes:

@@ -18,22 +18,23 @@ from apps.memories import integrity
 from apps.memories.claims import claims_of
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models.memory import HANDLES, TAGS
-from apps.memories.sealing import open_embedding, open_text_then
+from apps.memories.sealing import open_analysis, open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.features import ScannedTurn, Statistics, compute_features, is_question
+from apps.recall.features import ScannedTurn, Statistics, compute_features
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
 from apps.recall.shortlist import OpenedCandidate, has_metadata
+from text.analysis import TextAnalysis
 from text.question_slots import asked_claims
-from text.terms import terms
 
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
     vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
     memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at,
-    lower(memory.event_range), upper(memory.event_range), memory.is_summary, memory.said_ct, memory.parts_ct
+    lower(memory.event_range), upper(memory.event_range), memory.is_summary, memory.said_ct, memory.parts_ct,
+    memory.analysis_ct
 from memories_memory memory
 left join memories_memoryvector vector
     on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
@@ -114,7 +115,7 @@ class ScanRetrievers:
 
     def lexical(self, limit: int) -> Ranking:
         statistics = Statistics.of_turns(self.opened.turns, self.question)
-        scored = ((turn.id, statistics.measure_turn(turn).words) for turn in self._wanted)
+        scored = ((turn.id, statistics.measure(turn.analysis, turn.vector).words) for turn in self._wanted)
         return _best((one for one in scored if one[1] > 0), limit)
 
     def slot(self, limit: int) -> Ranking:
@@ -154,21 +155,21 @@ def shortlist_sealed(
         if turn.id in found:
             before = opened.before.get(turn.id)
             features = compute_features(
-                turn, statistics.measure_turn(turn), statistics.measure_turn(before) if before else None, question,
-                vector, statistics, session_token=session_token,
+                turn, statistics.measure(turn.analysis, turn.vector),
+                statistics.measure(before.analysis, before.vector) if before else None, question, vector, statistics,
+                session_token=session_token,
             )  # fmt: skip
-            shortlist.append(OpenedCandidate(text=turn.text, is_summary=turn.is_summary, features=features))
+            shortlist.append(
+                OpenedCandidate(features=features, fingerprint=turn.analysis.fingerprint, is_summary=turn.is_summary)
+            )
     return shortlist
 
 
 def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> ScannedTurn:
-    text = open_text_then(cipher, row[0], row[5], row[1], row[19], row[20], moment)
     return ScannedTurn(
         id=row[0],
-        text=text,
-        terms=terms(text.reveal()),
+        analysis=_analysis(row, cipher, moment),
         vector=open_embedding(row[0], bytes(row[6]), cipher) if row[6] else None,
-        is_question=is_question(text.reveal()),
         actor=cipher.actor_token(handles.actor) if handles.actor else None,
         from_assistant=row[7],
         session=cipher.session_token(handles.session) if handles.session else None,
@@ -182,6 +183,14 @@ def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, mome
         stretch=(row[16], row[17]) if row[16] and row[17] else None,
         is_summary=row[18],
     )
+
+
+def _analysis(row: tuple[Any, ...], cipher: SpaceCipher, moment: AsOf | None) -> TextAnalysis:
+    """As stored, or else of the text as it was at the moment."""
+    said = row[19]
+    if (moment is None or said is None) and (analysis := open_analysis(row[0], row[21], cipher)) is not None:
+        return analysis
+    return TextAnalysis.of(open_text_then(cipher, row[0], row[5], row[1], said, row[20], moment).reveal())
 
 
 def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:

@@ -9,12 +9,10 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.plaintext import Plaintext
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
-from text.answer_types import is_of_kind
+from text.analysis import TextAnalysis, countable
 from text.bm25 import idf, weighted_bm25
-from text.terms import TermCounter
 
 
 class Statistics:
@@ -27,27 +25,30 @@ class Statistics:
         self._weights: Final = {term: idf(frequency, documents) for term, frequency in frequencies.items()}
         self._total: Final = sum(self._weights.values())
         self._average_length: Final = average_length
-        self._counter: Final = TermCounter(self._weights)
+        self._asked: Final = countable(self._weights)
 
     @classmethod
     def of_turns(cls, turns: Sequence["ScannedTurn"], question: Question) -> Self:
         """Of a space of which every turn is known."""
-        asked = set(question.terms)
-        frequencies = Counter(term for turn in turns for term in asked.intersection(turn.terms))
+        asked = countable(question.terms)
+        frequencies = Counter(term for turn in turns for term in turn.analysis.count(asked))
         return cls(
             frequencies={term: frequencies[term] for term in question.terms},
             documents=len(turns),
-            average_length=sum(len(turn.terms) for turn in turns) / max(1, len(turns)),
+            average_length=sum(turn.analysis.length for turn in turns) / max(1, len(turns)),
         )
 
-    def measure(self, text: Plaintext, vector: NDArray[np.float32] | None) -> "Spoken":
-        said = text.reveal()
-        return self._spoken(*self._counter.count(said), vector, is_question=is_question(said))
-
-    def measure_turn(self, turn: "ScannedTurn") -> "Spoken":
-        """As ``measure``, of a turn whose terms are known."""
-        counts = self._counter.among(turn.terms)
-        return self._spoken(counts, len(turn.terms), turn.vector, is_question=turn.is_question)
+    def measure(self, analysis: TextAnalysis, vector: NDArray[np.float32] | None) -> "Spoken":
+        found, length = analysis.count(self._asked), analysis.length
+        words = weighted_bm25(self._weights, found, length, average_length=self._average_length) if found else 0.0
+        return Spoken(
+            found=found,
+            length=length,
+            words=words,
+            vector=vector,
+            is_question=analysis.is_question,
+            kinds=analysis.kinds,
+        )
 
     def coverage(self, found: Collection[str]) -> float:
         """Share, 0..1, of the question's terms, weighted by idf, that are among these."""
@@ -55,19 +56,13 @@ class Statistics:
             return 0.0
         return sum(weight for term, weight in self._weights.items() if term in found) / self._total
 
-    def _spoken(
-        self, found: Mapping[str, int], length: int, vector: NDArray[np.float32] | None, *, is_question: bool
-    ) -> "Spoken":
-        words = weighted_bm25(self._weights, found, length, average_length=self._average_length) if found else 0.0
-        return Spoken(found=found, length=length, words=words, vector=vector, is_question=is_question)
-
 
 @dataclass(slots=True, kw_only=True)  # not frozen, for speed, as Features
 class Spoken:
     """The text of one turn, measured for a question.
 
     found: the question's terms in it, and how often.  length: in terms.  words: exact BM25.  vector: None if it has no
-    embedding yet.  is_question: it ends with "?".
+    embedding yet.  is_question: it ends with "?".  kinds: the types of answer in it (``text.answer_types``).
     """
 
     found: Mapping[str, int]
@@ -75,14 +70,14 @@ class Spoken:
     words: float
     vector: NDArray[np.float32] | None
     is_question: bool
+    kinds: int
 
 
 @dataclass(slots=True, kw_only=True)
 class CandidateTurn:
-    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored."""
+    """One memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored."""
 
     id: int
-    text: Plaintext
     actor: int | None
     from_assistant: bool
     session: int | None
@@ -100,12 +95,11 @@ class CandidateTurn:
 class ScannedTurn(CandidateTurn):
     """A turn read before the question is known, of a space that is searched in process.
 
-    terms: of its text.  vector: None if it has no embedding yet.  stretch: the time range that it covers.
+    analysis: of its text.  vector: None if it has no embedding yet.  stretch: the time range that it covers.
     """
 
-    terms: Sequence[str]
+    analysis: TextAnalysis
     vector: NDArray[np.float32] | None
-    is_question: bool
     stretch: tuple[datetime, datetime] | None
 
 
@@ -144,7 +138,7 @@ def compute_features(
         length=said.length,
         is_question=said.is_question,
         follows_question=before is not None and before.is_question,
-        is_expected=is_of_kind(question.expected, turn.text.reveal()),
+        is_expected=bool(question.expected & said.kinds),
         created_at=turn.created_at,
         importance=turn.importance,
         access_count=turn.access_count,
@@ -160,10 +154,6 @@ def _time_match(question: Question, said_at: datetime) -> float:
         since, until = question.window
         return float(since <= said_at < until)
     return date_match(question.dates, said_at)
-
-
-def is_question(text: str) -> bool:
-    return text.rstrip().endswith("?")
 
 
 def _cosine(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> float:

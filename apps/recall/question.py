@@ -45,8 +45,9 @@ class AskedDate:
 class Question:
     """text: as asked.  first_person: for the embedder, with participants' names in the first person, as in memories.
 
-    terms: search terms without participants' names.  actors: the participants' keyed tokens.  expected: kinds of
-    answer.  asks_now: it asks what holds now.  window: the relative time [from, to) that it names, such as "last week".
+    terms: search terms without participants' names.  actors: the participants' keyed tokens.  expected: types of
+    answer, as bits (``text.answer_types``).  asks_now: it asks what holds now.  window: the relative time [from, to)
+    that it names, such as "last week".
     """
 
     text: Plaintext
@@ -54,7 +55,7 @@ class Question:
     terms: Sequence[str]
     actors: frozenset[int]
     dates: Sequence[AskedDate]
-    expected: tuple[patterns.Pattern, ...]
+    expected: int
     intent: str
     asks_now: bool = False
     window: tuple[datetime, datetime] | None = None

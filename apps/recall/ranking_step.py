@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from apps.memories import lineage
+from apps.memories.analyses import open_texts
 from apps.recall import reranking
 from apps.recall.options import Options
 from apps.recall.profiles import rank
@@ -16,8 +17,8 @@ from apps.recall.relevance import drop_irrelevant
 from apps.recall.replay import first_of_each
 from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.retrieval import Retrieved
+from apps.recall.search import moment_of
 from apps.recall.shortlist import OpenedCandidate
-from text.terms import normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,12 @@ def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -
     """Score the best with a cross-encoder.  It may hold the snapshot, which has no locks, for RERANKER_SECONDS."""
     if options.profile not in settings.RERANKER_PROFILES or settings.RERANKER is None or options.budget.is_spent:
         return NOT_READ
-    texts = {one.features.id: one.text for one in retrieved.opened}
     ranked = rank(options.profile, retrieved.features, retrieved.rankings, options.weights, options.now)
+    best = [one.id for one in ranked[: settings.RERANKER_TEXTS]]
+    space, moment = context.space, moment_of(options.filters, now=options.now)
+    texts = open_texts(space.scope, space.ref, best, space.cipher, moment, now=options.now)
     return reranking.reread(
-        context.space.scope, context.question.text, [(one.id, texts[one.id]) for one in ranked],
+        space.scope, context.question.text, [(one, texts[one]) for one in best if one in texts],
         seconds=options.budget.seconds_left,
     )  # fmt: skip
 
@@ -74,7 +77,7 @@ def _relate(
         cipher=context.space.cipher,
         filters=options.filters,
         now=options.now,
-        texts={one.features.id: one.text for one in retrieved.opened},
+        fingerprints={one.features.id: one.fingerprint for one in retrieved.opened},
         wanted=None if context.opened is None else context.opened.wanted,
         without=without,
     )
@@ -93,15 +96,15 @@ def _put_behind_sources(
         return related, {}
     summaries = [one.features.id for one in opened if one.is_summary]
     # Memories reached along relations may be summaries too.
-    sources = lineage.sources_among(context.space.scope, [*summaries, *related.texts])
+    sources = lineage.sources_among(context.space.scope, [*summaries, *related.fingerprints])
     return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 
 def _alike(related: Related, opened: Sequence[OpenedCandidate]) -> dict[int, int]:
     """Memory id to duplicate group, for memories with the same words as another."""
-    texts = {one.features.id: one.text for one in opened} | dict(related.texts)
-    kinds: dict[str, list[int]] = {}
+    prints = {one.features.id: one.fingerprint for one in opened} | dict(related.fingerprints)
+    kinds: dict[bytes, list[int]] = {}
     for one in related.ranked:
-        kinds.setdefault(normalised(texts[one.id].reveal()), []).append(one.id)
+        kinds.setdefault(prints[one.id], []).append(one.id)
     alike = [ids for ids in kinds.values() if len(ids) > 1]
     return {memory_id: kind for kind, ids in enumerate(alike) for memory_id in ids}

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.edges.opened import Neighbour
 from apps.edges.selectors import contradictions, neighbours
 from apps.memories import integrity
-from apps.memories.rows import recallable_rows
-from apps.memories.sealing import open_text_then
+from apps.memories.analyses import SealedAnalysis, fetch_analyses, open_analyses
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
@@ -28,12 +26,12 @@ LOOKED_AT: Final = 64  # best of the ranking that are checked for contradictions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """ranked: the ranking after relations.  reached: memories whose score comes from a path.  texts: of the memories
-    found only along relations.  contradicted: memory id to the ids of those against it."""
+    """ranked: the ranking after relations.  reached: memories whose score comes from a path.  fingerprints: of the
+    memories found only along relations.  contradicted: memory id to the ids of those against it."""
 
     ranked: Sequence[Ranked]
     reached: Mapping[int, Reached] = field(default_factory=dict)
-    texts: Mapping[int, Plaintext] = field(default_factory=dict)
+    fingerprints: Mapping[int, bytes] = field(default_factory=dict)
     contradicted: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
@@ -41,8 +39,8 @@ class Related:
 class Relations:
     """The relations of one space, for one recall.  Use inside its snapshot.
 
-    texts: of the memories opened so far.  wanted: ids of a sealed space that pass the filter; None for other spaces.
-    without: ids of memories that failed to decrypt.
+    fingerprints: of the memories found so far.  wanted: ids of a sealed space that pass the filter; None for other
+    spaces.  without: ids of memories that failed to decrypt.
     """
 
     scope: Scope
@@ -50,13 +48,13 @@ class Relations:
     cipher: SpaceCipher
     filters: Filters
     now: datetime
-    texts: dict[int, Plaintext]
+    fingerprints: dict[int, bytes]
     wanted: Collection[int] | None = None
     without: Collection[int] = ()
 
     def relate(self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0) -> Related:
         """depth: requested, 1 to 3.  weight: multiplies the scores that paths carry; 0 disables paths."""
-        known = set(self.texts)
+        known = set(self.fingerprints)
         reached = self._reach(ranked, hops=HOPS[depth]) if weight > 0 else {}
         carried = {memory_id: min(1.0, weight * one.score) for memory_id, one in reached.items()}
         lifted = lift(ranked, carried)
@@ -73,7 +71,7 @@ class Relations:
         return Related(
             ranked=lower(lifted, against.keys() - doubted.keys(), doubted),
             reached=reached,
-            texts={one: text for one, text in self.texts.items() if one not in known},
+            fingerprints={one: digest for one, digest in self.fingerprints.items() if one not in known},
             contradicted=against,
         )
 
@@ -95,20 +93,22 @@ class Relations:
         )
         if self.wanted is not None:
             steps = [step for step in steps if step.memory_id in self.wanted]
-        self._open({step.memory_id for step in steps} - set(self.texts) - set(self.without))
-        return [step for step in steps if step.memory_id in self.texts and step.memory_id not in self.without]
+        self._open({step.memory_id for step in steps} - set(self.fingerprints) - set(self.without))
+        return [step for step in steps if step.memory_id in self.fingerprints and step.memory_id not in self.without]
 
     def _open(self, memory_ids: set[int]) -> None:
-        """Decrypt texts into ``self.texts``.  A failure is reported, and no path leads through that memory."""
-        if not memory_ids:
-            return
-        moment = moment_of(self.filters, now=self.now)
-        mine = self.scope.in_spaces(self.space)
-        for row in recallable_rows(mine, sorted(memory_ids), moment, now=self.now):
-            try:
-                text = open_text_then(self.cipher, row.pk, row.revision, row.text_ct, row.said_ct, row.parts_ct, moment)
-                metadata = self.filters.metadata
-                if not metadata or has_metadata(metadata, self.cipher, row.pk, row.metadata_ct, row.revision):
-                    self.texts[row.pk] = text
-            except DecryptError as error:
-                integrity.note(self.scope, error, row.pk, space_id=self.space.id, now=self.now)
+        """Decrypt what is compared of these.  A failure is reported, and no path leads through that memory."""
+        scope, space, cipher, moment = self.scope, self.space, self.cipher, moment_of(self.filters, now=self.now)
+        rows = fetch_analyses(scope, space, sorted(memory_ids), moment)
+        if metadata := self.filters.metadata:
+            rows = [row for row in rows if self._has_metadata(metadata, row)]
+        sealed = {row.id: row.analysis for row in rows}
+        for memory_id, one in open_analyses(scope, space, sealed, cipher, moment, now=self.now).items():
+            self.fingerprints[memory_id] = one.fingerprint
+
+    def _has_metadata(self, wanted: Mapping[str, object], row: SealedAnalysis) -> bool:
+        try:
+            return has_metadata(wanted, self.cipher, row.id, row.metadata, row.revision)
+        except DecryptError as error:
+            integrity.note(self.scope, error, row.id, space_id=self.space.id, now=self.now)
+            return False

@@ -1,25 +1,28 @@
-"""The shortlist: retrieved memories and their neighbouring turns, opened once, with exact features."""
+"""The shortlist: retrieved memories and their neighbouring turns, decrypted once, with exact features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
-from apps.memories.models.memory import METADATA, TEXT
-from apps.memories.nearest import open_embeddings
-from apps.memories.sealing import open_text_then
+from apps.memories.analyses import ANALYSIS_SQL, open_analyses
+from apps.memories.models.memory import METADATA
+from apps.memories.nearest import decrypt_embeddings
 from apps.memories.validity import true_sql
-from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features
+from apps.recall.features import CandidateTurn, Statistics, compute_features
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
+from text.analysis import TextAnalysis
+
+_NOTHING: Final = TextAnalysis.of("")
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # member: retrieved ids.  following: the next turn of each one's session.  before: the previous turn of each.
@@ -41,31 +44,67 @@ following as (
     where m.session_token is not null
 ),
 pool as (select id from member union select id from following)
-select m.id, m.text_ct, before.id, before.text_ct, m.actor_token, m.from_assistant, m.session_token,
+select m.id, {analysis_of_m}, vector.embedding_ct,
+    before.id, before.analysis_ct, before.embedding_ct, m.actor_token, m.from_assistant, m.session_token,
     coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.metadata_ct, m.revision, m.type,
-    m.confidence, m.last_accessed_at, m.is_summary, m.said_ct, m.parts_ct
+    m.confidence, m.last_accessed_at, m.is_summary
 from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
 ) m
+left join lateral ({vector_of_m}) vector on true
 left join lateral (
-    select earlier.id, earlier.text_ct from memories_memory earlier
-    where earlier.tenant_id = %s and earlier.space_id = %s
-      and earlier.session_token >= m.session_token and (earlier.session_token, earlier.id) < (m.session_token, m.id)
-      and earlier.retention_status = 'active' and {before}
-      and (earlier.expires_at is null or earlier.expires_at > %s)
-      and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
-    order by earlier.session_token desc, earlier.id desc limit 1
+    select earlier.id, vector.embedding_ct, {analysis_of_earlier} as analysis_ct
+    from (
+        select * from memories_memory earlier
+        where earlier.tenant_id = %s and earlier.space_id = %s
+          and earlier.session_token >= m.session_token and (earlier.session_token, earlier.id) < (m.session_token, m.id)
+          and earlier.retention_status = 'active' and {before}
+          and (earlier.expires_at is null or earlier.expires_at > %s)
+          and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
+        order by earlier.session_token desc, earlier.id desc limit 1
+    ) earlier
+    left join lateral ({vector_of_earlier}) vector on true
 ) before on m.session_token is not null
 """
+# Only embeddings that are not decrypted yet.
+_VECTOR = """
+    select embedding_ct from memories_memoryvector
+    where tenant_id = %s and memory_id = {memory}.id and {memory}.id not in (select unnest(%s::bigint[]))
+      and (%s::text is null or embedder = %s) limit 1
+"""
+
+
+class _Row(NamedTuple):
+    """A row of ``_POOL``; the fields after ``before_embedding`` are the memory's."""
+
+    id: int
+    analysis: bytes | None
+    embedding: bytes | None
+    before_id: int | None
+    before_analysis: bytes | None
+    before_embedding: bytes | None
+    actor: int | None
+    from_assistant: bool
+    session: int | None
+    said_at: datetime
+    created_at: datetime
+    importance: float
+    access_count: int
+    metadata: bytes | None
+    revision: int
+    type: str
+    confidence: float
+    last_accessed_at: datetime | None
+    is_summary: bool
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenedCandidate:
-    """One candidate with its features.  text: for reranking and to collapse duplicates."""
+    """One candidate with its features.  fingerprint: equal for memories with the same words."""
 
     features: Features
-    text: Plaintext
+    fingerprint: bytes
     is_summary: bool
 
 
@@ -77,47 +116,39 @@ def open_shortlist(
     session_token: int | None,
     metadata: Mapping[str, object],
 ) -> list[OpenedCandidate]:
-    """Open each candidate once and compute its exact features.  Undecryptable ones are skipped and reported."""
-    cipher, statistics = search.cipher, _statistics(search, question)
-    rows = _fetch(search, ids)
-    vectors = _vectors(search, {row[0] for row in rows} | {row[2] for row in rows if row[2] is not None})
-    spoken: dict[int, Spoken] = {}  # by id: a candidate is often the turn before another
+    """Decrypt what ranking reads of each candidate, once, and compute its exact features.
+
+    Texts stay sealed: their analyses say all that is needed.  Undecryptable candidates are skipped and reported.
+    """
+    statistics, rows = _statistics(search, question), _fetch(search, ids)
+    analyses, vectors = _analyses(search, rows), _vectors(search, rows)
+    spoken = {memory_id: statistics.measure(one, vectors.get(memory_id)) for memory_id, one in analyses.items()}
+    unread = statistics.measure(_NOTHING, None)  # a previous turn that fails to decrypt does not affect the next
     candidates: list[OpenedCandidate] = []
     for row in rows:
-        (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
-         access_count, metadata_blob, revision, type_, confidence, last_accessed_at, is_summary, said,
-         parts) = row  # fmt: skip
-        try:
-            text = open_text_then(cipher, memory_id, revision, blob, said, parts, search.moment)
-            if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
-                continue
-        except DecryptError as error:
-            _note(search, error, memory_id)
+        if row.id not in spoken or (metadata and not _has_metadata(search, metadata, row)):
             continue
-        if memory_id not in spoken:
-            spoken[memory_id] = statistics.measure(text, vectors.get(memory_id))
-        if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _before(search, statistics, before_id, before_blob, vectors.get(before_id))
         turn = CandidateTurn(
-            id=memory_id,
-            text=text,
-            actor=actor,
-            from_assistant=from_assistant,
-            session=session,
-            said_at=said_at,
-            created_at=created_at,
-            importance=importance,
-            access_count=access_count,
-            type=type_,
-            confidence=confidence,
-            last_accessed_at=last_accessed_at,
-            is_summary=is_summary,
+            id=row.id,
+            actor=row.actor,
+            from_assistant=row.from_assistant,
+            session=row.session,
+            said_at=row.said_at,
+            created_at=row.created_at,
+            importance=row.importance,
+            access_count=row.access_count,
+            type=row.type,
+            confidence=row.confidence,
+            last_accessed_at=row.last_accessed_at,
+            is_summary=row.is_summary,
         )
-        before = spoken[before_id] if before_id is not None else None
+        before = spoken.get(row.before_id, unread) if row.before_id is not None else None
         features = compute_features(
-            turn, spoken[memory_id], before, question, search.vector, statistics, session_token=session_token
+            turn, spoken[row.id], before, question, search.vector, statistics, session_token=session_token
         )
-        candidates.append(OpenedCandidate(text=text, features=features, is_summary=turn.is_summary))
+        candidates.append(
+            OpenedCandidate(features=features, fingerprint=analyses[row.id].fingerprint, is_summary=row.is_summary)
+        )
     return candidates
 
 
@@ -131,42 +162,48 @@ def has_metadata(
     return all(said.get(name) == value for name, value in wanted.items())
 
 
-def _before(
-    search: Search, statistics: Statistics, memory_id: int, blob: bytes, vector: NDArray[np.float32] | None
-) -> Spoken:
-    """The previous turn.  If it fails to decrypt, it is empty and does not affect the turn after it."""
+def _has_metadata(search: Search, wanted: Mapping[str, object], row: _Row) -> bool:
     try:
-        text = search.cipher.open(TEXT, memory_id, blob)
+        return has_metadata(wanted, search.cipher, row.id, row.metadata, row.revision)
     except DecryptError as error:
-        _note(search, error, memory_id)
-        return statistics.measure(Plaintext(""), None)
-    return statistics.measure(text, vector)
+        integrity.note(search.scope, error, row.id, space_id=search.space.id, now=search.now)
+        return False
 
 
-def _vectors(search: Search, ids: set[int]) -> dict[int, NDArray[np.float32]]:
+def _analyses(search: Search, rows: Sequence[_Row]) -> dict[int, TextAnalysis]:
+    """Memory id to analysis, of the rows and the turns before them, without those that fail decryption."""
+    sealed = {row.before_id: row.before_analysis for row in rows if row.before_id is not None}
+    sealed |= {row.id: row.analysis for row in rows}
+    return open_analyses(search.scope, search.space, sealed, search.cipher, search.moment, now=search.now)
+
+
+def _vectors(search: Search, rows: Sequence[_Row]) -> dict[int, NDArray[np.float32]]:
     """Memory id to vector, for memories whose embedding decrypts; the others are scored by words alone."""
-    missing = sorted(ids - search.opened.keys())
-    found = open_embeddings(
-        search.scope, search.space, missing, search.cipher, embedder=search.embedder, now=search.now
-    )
-    return search.opened | found
+    blobs = {row.before_id: row.before_embedding for row in rows if row.before_id is not None}
+    blobs |= {row.id: row.embedding for row in rows}
+    sealed = {memory_id: blob for memory_id, blob in blobs.items() if blob is not None}
+    return search.opened | decrypt_embeddings(search.scope, search.space, sealed, search.cipher, now=search.now)
 
 
-def _note(search: Search, error: DecryptError, memory_id: int) -> None:
-    integrity.note(search.scope, error, memory_id, space_id=search.space.id, now=search.now)
-
-
-def _fetch(search: Search, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
+    is_of_another_time = search.moment is not None
+    vector: list[Any] = [search.scope.tenant_id, list(search.opened), search.embedder, search.embedder]
     with prepared_cursor() as cursor:
         cursor.execute(
-            _POOL.format(where=search.where, before=before),
-            [list(ids), *mine, *mine, search.now, *search.values, *mine, *mine, *at, search.now,
-             project, project],
+            _POOL.format(
+                where=search.where,
+                before=before,
+                analysis_of_m=ANALYSIS_SQL.format(memory="m"),
+                analysis_of_earlier=ANALYSIS_SQL.format(memory="earlier"),
+                vector_of_m=_VECTOR.format(memory="m"),
+                vector_of_earlier=_VECTOR.format(memory="earlier"),
+            ),
+            [list(ids), *mine, *mine, search.now, *search.values, is_of_another_time, *mine, *vector,
+             is_of_another_time, *mine, *at, search.now, project, project, *vector],
         )  # fmt: skip
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+        return [_Row(*row) for row in cursor.fetchall()]
 
 
 def _statistics(search: Search, question: Question) -> Statistics:

@@ -22,6 +22,7 @@ FIELDS = ("memory.text", "memory.summary", "memory.label", "memory.tags", "memor
           "memory.content", "memory.keywords",
           "vector.embedding", "end_user.external_id")  # fmt: skip
 PARTS = ("memory.said", "memory.parts")  # sealed since a memory may hold in part: in a file of their own
+ANALYSIS = ("memory.analysis",)  # sealed since ranking reads an analysis in place of a text
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
 TEXTS = (
@@ -56,6 +57,10 @@ def spaces() -> list[dict[str, Any]]:
 def parts() -> list[dict[str, Any]]:
     """One space more, for the fields that came later."""
     return [_space(3, random.Random("memsync suite 1, parts"), PARTS)]
+
+
+def analysis() -> list[dict[str, Any]]:
+    return [_space(4, random.Random("memsync suite 1, analysis"), ANALYSIS)]
 
 
 def _space(number: int, rng: random.Random, fields: tuple[str, ...] = FIELDS) -> dict[str, Any]:
@@ -160,3 +165,4 @@ def main() -> None:
     write("space_suite1.json", spaces())
     write("padding_suite1.json", padding())
     write("parts_suite1.json", parts())
+    write("analysis_suite1.json", analysis())

@@ -29,6 +29,7 @@ DIGESTS = {
     "space_suite1.json": "a3ee04af16e1fffcb9b42bac2d80ca51",
     "padding_suite1.json": "64aea09d6f28d7272ac9ac47a8280a49",
     "parts_suite1.json": "873f89d8f29e9ba4dcf6376f7c365e7b",
+    "analysis_suite1.json": "4a57a850013423a1f86ce17b0f4f4db6",
 }
 
 
@@ -37,7 +38,7 @@ def load(name: str) -> list[Any]:
     return content
 
 
-SPACES = [*load("space_suite1.json"), *load("parts_suite1.json")]
+SPACES = [*load("space_suite1.json"), *load("parts_suite1.json"), *load("analysis_suite1.json")]
 KEYED = load("envelope_suite1.json")
 NAMES = [f"{number}-{case['where']['environment'] or 'tenant'}" for number, case in enumerate(SPACES)]
 each_space = pytest.mark.parametrize("case", SPACES, ids=NAMES)
@@ -63,7 +64,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     sealed = [one for case in SPACES for one in case["envelopes"]]
     names = {value for name, value in vars(sealing).items() if name.isupper() and isinstance(value, str)}
 
-    assert len(sealed) == 68
+    assert len(sealed) == 72
     assert len(KEYED) == 64
     assert {case["where"]["environment"] for case in SPACES} == set(envelope.ENVIRONMENTS)
     assert {case["where"]["deployment"] for case in SPACES} == {"memsync", "eu-1", "größe", "a|b"}
@@ -77,7 +78,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     assert {len(text.encode()) for text in texts} >= {0, 1, 63, 64}
     assert max(len(text.encode()) for text in texts) > 1000
     assert any(ord(character) > 0xFFFF for text in texts for character in text)
-    assert len({one["message_salt"] for one in sealed}) == 68
+    assert len({one["message_salt"] for one in sealed}) == 72
 
 
 # -- from root key and salt to the text, and back --------------------------------------------------------------------

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text.bm25 import bm25, bm25_parameters
-from text.irregular import BASES
 from text.terms import (
     _UNSPACED,
     MAX_TERMS,
     STOP_WORDS,
     TF_CAP,
-    TermCounter,
     _words,
     indexed,
     normalised,
@@ -77,23 +75,6 @@ def test_words_are_runs_of_letters_and_digits_joined_by_single_apostrophes(text:
 
     if not _UNSPACED.search(folded):
         assert _words(text) == wanted
-
-
-SAID = st.lists(
-    st.sampled_from([*BASES, *BASES.values(), "dying", "skis", "Yes", "Ana's", "the", "herons"]), max_size=20
-)
-
-
-@given(said=SAID.map(" ".join) | st.text(max_size=80), asked=SAID)
-def test_terms_are_counted_as_if_all_were_stemmed(said: str, asked: list[str]) -> None:
-    wanted = set(terms(" ".join(asked)))
-
-    counts, length = TermCounter(wanted).count(said)
-
-    found = terms(said)
-    assert length == len(found)
-    assert counts == {term: found.count(term) for term in wanted & set(found)}
-    assert counts == TermCounter(wanted).among(found)
 
 
 @pytest.mark.parametrize(

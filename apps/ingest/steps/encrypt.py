@@ -69,6 +69,7 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
         row,
         Readable(
             text=candidate.text,
+            terms=candidate.terms,
             key=candidate.key,
             tags=proposal.tags,
             metadata=proposal.metadata,

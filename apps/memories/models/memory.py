@@ -16,6 +16,7 @@ from apps.projects.scope import Environment, Scope
 # The contexts bound into the envelopes.
 TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
 SAID, PARTS = "memory.said", "memory.parts"
+ANALYSIS = "memory.analysis"
 CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
 
 
@@ -79,7 +80,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
     def to_open(self) -> Self:
         """With the vector's metadata but without the vector: what ``open_memory`` needs."""
-        return self.select_related("vector").defer("vector__embedding_ct", "vector__signs")
+        return self.select_related("vector").defer("analysis_ct", "vector__embedding_ct", "vector__signs")
 
     def expired_at(self, now: datetime) -> Self:
         return self.filter(retention_status="active", expires_at__lte=now)
@@ -149,6 +150,7 @@ class Memory(ScopedModel):
     parts_ct = EncryptedField(
         PARTS, is_revised=True, null=True, help_text="Which parts of it hold no longer, since when and by what."
     )
+    analysis_ct = EncryptedField(ANALYSIS, null=True, help_text="What ranking reads of the text (text.analysis).")
     revision = models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal.")
 
     # labels in clear, for the planner; tokens are keyed
