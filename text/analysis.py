@@ -33,6 +33,11 @@ class TextAnalysis:
     kinds: int
     fingerprint: bytes
 
+    @property
+    def is_english(self) -> bool:
+        """Whether the text was taken for English: terms of other languages begin with a code (``text.terms``)."""
+        return b":" not in self.joined
+
     @classmethod
     def of(cls, text: str, text_terms: Sequence[str] | None = None) -> Self:
         """Analyse a text.  text_terms: its terms, if they are known."""

@@ -12,19 +12,11 @@ import Stemmer
 
 from text import patterns
 from text.irregular import BASES
+from text.languages import ENGLISH, SMALL_WORDS, language_of
 
 # English words that say nothing about the subject.  Dropping them is also the index's main protection: a frequency
 # attack on keyed tokens recovers 80 % of the hundred commonest words with them, 1 % without.
-STOP_WORDS = frozenset(
-    """
-    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
-    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
-    being have has had having do does did doing a an the and but if or because as until while of at by for with about
-    against between into through during before after above below to from up down in out on off over under again
-    further then once here there when where why how all any both each few more most other some such no nor not only
-    own same so than too very s t can will just don should now
-    """.split()  # noqa: SIM905  (a list of words reads best as words)
-)
+STOP_WORDS = SMALL_WORDS[ENGLISH]
 MAX_TERMS = 2048  # distinct terms indexed per memory; a longer text is still found by its first terms and its vector
 TF_CAP = 3
 
@@ -46,25 +38,41 @@ class _Characters(dict[int, int]):
 _CHARACTERS = _Characters()
 # Scripts written without spaces: a run of characters is indexed as overlapping pairs, the usual practice.
 _UNSPACED = patterns.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
+_ALGORITHMS = {"de": "german", "fr": "french", "es": "spanish", "pt": "portuguese", "nl": "dutch"}
+# "1,200" and "1.200" are "1200"
+_THOUSANDS = patterns.compile(r"(?<=\d)[.,](?=\d\d\d(?!\d))")
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _local = threading.local()
 
 
-def _stem(words: list[str]) -> list[str]:
+def _stem(language: str, words: list[str]) -> list[str]:
     # A PyStemmer object is not thread-safe, and caches 10,000 words by default; 0 disables that.
-    stemmer = getattr(_local, "stemmer", None)
+    stemmer = getattr(_local, language, None)
     if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
+        stemmer = Stemmer.Stemmer(language, 0)
+        setattr(_local, language, stemmer)
     return list(stemmer.stemWords(words))
+
+
+def folded(word: str) -> str:
+    """A word in lower case without diacritics: "müller" is "muller"."""
+    if word.isascii():
+        return word
+    bare = unicodedata.normalize("NFD", word.translate(_LETTERS)).translate(_ACCENTS)
+    return unicodedata.normalize("NFC", bare)
 
 
 def _words(text: str) -> list[str]:
     """Runs of letters and digits, in lower case, also joined by single apostrophes, which are removed."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    spaced = folded.translate(_CHARACTERS)
+    lowered = unicodedata.normalize("NFKC", text).casefold()
+    if "," in lowered or "." in lowered:
+        lowered = _THOUSANDS.sub("", lowered)
+    spaced = lowered.translate(_CHARACTERS)
     words = spaced.split()
     if "'" in spaced:
         words = [part for word in words for part in (_joined(word) if "'" in word else (word,))]
-    if not folded.isascii() and _UNSPACED.search(folded):
+    if not lowered.isascii() and _UNSPACED.search(lowered):
         words = [part for word in words for part in _parts(word)]
     return words
 
@@ -85,11 +93,22 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The content terms of a text, in order: words in lower case, without stop words, stemmed (Snowball, English).
+    """The content terms of a text, in order: words in lower case, without diacritics or stop words, stemmed (Snowball).
 
-    Irregular forms are those of their base: "went" is "go".
+    Irregular forms are those of their base: "went" is "go".  A word of a text in another language than English
+    (``text.languages``) is two terms: its English stem, so that the same word is found from a text of any language, and
+    its stem in that language, which begins with the language's code: "häuser" is "hauser" and "de:haus".
     """
-    return _stem([BASES.get(word, word) for word in _words(text) if word not in STOP_WORDS])
+    words = _words(text)
+    plain = words if text.isascii() else [folded(word) for word in words]
+    language = language_of(plain)
+    if language == ENGLISH:
+        return _stem("english", [BASES.get(word, word) for word in plain if word not in STOP_WORDS])
+    small = SMALL_WORDS[language] | STOP_WORDS
+    kept = [(word, form) for word, form in zip(plain, words, strict=True) if word not in small]
+    stems = _stem("english", [BASES.get(word, word) for word, _ in kept])
+    own = _stem(_ALGORITHMS[language], [form for _, form in kept])
+    return [term for stem, other in zip(stems, own, strict=True) for term in (stem, f"{language}:{folded(other)}")]
 
 
 def normalised(text: str) -> str:

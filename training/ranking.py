@@ -23,7 +23,17 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.core.plaintext import Plaintext
-from apps.recall.default_ranking import FACTORS, OTHER, OWN, WEIGHTS_FILE, Kind, other_values, own_values, rank_default
+from apps.recall.default_ranking import (
+    FACTORS,
+    OTHER,
+    OWN,
+    WEIGHTS_FILE,
+    Kind,
+    learned_weights,
+    other_values,
+    own_values,
+    rank_default,
+)
 from apps.recall.features import ScannedTurn, Statistics, compute_features
 from apps.recall.options import FEWEST
 from apps.recall.question import Question, ask, words_that_may_name
@@ -32,7 +42,7 @@ from text.analysis import TextAnalysis
 from training.corpus import Split, authors
 
 REPORT: Final = Path(__file__).parent / "ranking_report.json"
-KINDS: Final[tuple[Kind, ...]] = ("dialogue", "notes", "chat")
+KINDS: Final[tuple[Kind, ...]] = ("dialogue", "notes", "chat", "non_english")
 STEPS: Final = 150
 RATE: Final = 0.15
 SHARPNESS: Final = 12.0  # logits a unit of the semantic factor
@@ -195,17 +205,26 @@ def _of(split: Split, embedder: Embedder) -> dict[Kind, list[Asked]]:
     found: dict[Kind, list[Asked]] = {kind: [] for kind in KINDS}
     for author in authors(split):
         for conversation in author.conversations:
-            found[conversation["kind"]] += [one for one in asked_in(conversation, embedder) if one.answers]
+            kind: Kind = conversation["kind"] if author.language == "en" else "non_english"
+            found[kind] += [one for one in asked_in(conversation, embedder) if one.answers]
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m training.ranking", description=__doc__)
     parser.add_argument("--out", type=Path, default=WEIGHTS_FILE, metavar="FILE", help="where to write the weights")
+    parser.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=KINDS,
+        default=KINDS,
+        metavar="KIND",
+        help="learn these, and keep the other weights",
+    )
     options = parser.parse_args(arguments)
     embedder = FineTunedEmbedder()
     train, unseen = _of("train", embedder), _of("validation", embedder)
-    weights = {kind: learn(train[kind]) for kind in KINDS}
+    weights = {**learned_weights(), **{kind: learn(train[kind]) for kind in options.kinds}}
     options.out.write_text(json.dumps(weights, indent=2) + "\n")
     report = {
         "vectors alone": {

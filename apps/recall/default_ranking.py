@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from apps.recall.ranking import Features, Ranked, Weights, build_ranked, in_order
 
-Kind = Literal["dialogue", "notes", "chat"]
+Kind = Literal["dialogue", "notes", "chat", "non_english"]
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "ranking_weights.json"
 # Factors of a turn itself; the best sum of them in a session is the session's factor.
@@ -58,7 +58,12 @@ def default_weights(candidates: Sequence[Features], asked: Weights | None) -> We
 
 
 def kind_of(candidates: Sequence[Features]) -> Kind:
-    """``dialogue`` without an assistant; with one ``chat`` if the turns are long, else ``notes``."""
+    """``non_english`` if most are in other languages, whose words say more than vectors of an English encoder.
+
+    Else ``dialogue`` without an assistant; with one ``chat`` if the turns are long, or ``notes``.
+    """
+    if 2 * sum(one.is_english for one in candidates) < len(candidates):
+        return "non_english"
     if not any(one.from_assistant for one in candidates):
         return "dialogue"
     return "chat" if sum(one.length for one in candidates) >= LONG * len(candidates) else "notes"

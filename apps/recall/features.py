@@ -48,6 +48,7 @@ class Statistics:
             vector=vector,
             is_question=analysis.is_question,
             kinds=analysis.kinds,
+            is_english=analysis.is_english,
         )
 
     def coverage(self, found: Collection[str]) -> float:
@@ -63,6 +64,7 @@ class Spoken:
 
     found: the question's terms in it, and how often.  length: in terms.  words: exact BM25.  vector: None if it has no
     embedding yet.  is_question: it ends with "?".  kinds: the types of answer in it (``text.answer_types``).
+    is_english: no other language was detected.
     """
 
     found: Mapping[str, int]
@@ -71,6 +73,7 @@ class Spoken:
     vector: NDArray[np.float32] | None
     is_question: bool
     kinds: int
+    is_english: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,6 +141,7 @@ def compute_features(
         length=said.length,
         is_question=said.is_question,
         follows_question=before is not None and before.is_question,
+        is_english=said.is_english,
         is_expected=bool(question.expected & said.kinds),
         created_at=turn.created_at,
         importance=turn.importance,

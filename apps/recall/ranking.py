@@ -21,6 +21,7 @@ class Features:
     (idf) that are in it, and in it or the previous turn.  The previous turn's values are 0 at the start of a session.
     asks_now: the question asks what holds now.
     follows_question: the previous turn is a question.  is_expected: it contains an answer of the expected kind.
+    is_english: no other language was detected in it.
     """
 
     id: int
@@ -42,6 +43,7 @@ class Features:
     is_question: bool = False
     follows_question: bool = False
     is_expected: bool = False
+    is_english: bool = True
     created_at: datetime
     importance: float = 0.5
     access_count: int = 0

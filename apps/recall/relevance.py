@@ -20,7 +20,15 @@ from apps.recall.ranking import Features, Ranked
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "relevance_weights.json"
 EMBEDDER: Final = "memsync-retrieval/1"  # the embedder whose cosines it was fitted on
-INPUTS: Final = ("semantic", "coverage", "coverage of the best", "behind the best", "is expected", "is actor")
+INPUTS: Final = (
+    "semantic",
+    "coverage",
+    "coverage of the best",
+    "behind the best",
+    "is expected",
+    "is actor",
+    "is English",
+)
 
 
 def relevance_of(candidates: Sequence[Features]) -> dict[int, float]:
@@ -45,6 +53,7 @@ def inputs(candidates: Sequence[Features]) -> list[tuple[float, ...]]:
             best - near,
             float(one.is_expected),
             float(one.is_actor),
+            float(one.is_english),
         )
         for one, near in zip(candidates, semantic, strict=True)
     ]

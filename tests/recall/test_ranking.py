@@ -224,3 +224,12 @@ def test_summary_stands_behind_its_sources_and_says_what_that_costs() -> None:
     assert [one.id for one in placed] == [1, 2, 9, 3]
     assert all(math.isclose(sum(one.factors.values()), one.score) for one in placed)
     assert behind_their_sources(ranked, {}) == ranked
+
+
+def test_candidates_in_other_languages_rank_by_their_words_more() -> None:
+    english = [one(number, cosine=0.5) for number in range(5)]
+    others = [one(number, cosine=0.5, is_english=False) for number in range(5, 11)]
+
+    assert kind_of([*english, *others]) == "non_english"
+    assert kind_of([*english, *others[1:]]) == "dialogue"
+    assert learned_weights()["non_english"]["lexical"] > 2 * learned_weights()["notes"]["lexical"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from text.languages import SMALL_WORDS
 from training.agreement import measure
 from training.corpus import GUARD_KINDS, SPLITS, Author, CorpusFault, authors
 from training.labels import records
@@ -47,7 +48,7 @@ def test_every_conversation_is_long_enough_and_its_questions_name_turns_of_it(au
 
         assert conversation["kind"] in ("dialogue", "chat", "notes")
         assert len(said) == len(conversation["items"])
-        assert len(said) >= 100 or (
+        assert len(said) >= (100 if author.language == "en" else 90) or (
             len(said) >= 40 and sum(len(item["text"]) for item in conversation["items"]) >= 30_000
         )
         assert len({item["session"] for item in conversation["items"]}) >= 5
@@ -64,11 +65,14 @@ def test_every_question_about_a_turn_names_one_of_the_same_split() -> None:
 
 
 def test_the_conversations_are_as_many_as_the_ranking_needs() -> None:
-    kinds = Counter(one["kind"] for author in EVERY for one in author.conversations)
+    english = [author for author in EVERY if author.language == "en"]
+    kinds = Counter(one["kind"] for author in english for one in author.conversations)
+    languages = Counter(author.language for author in EVERY if author.conversations)
 
     assert kinds["dialogue"] >= 60
     assert kinds["chat"] >= 54
     assert kinds["notes"] >= 12
+    assert all(languages[one] >= 3 for one in SMALL_WORDS)
 
 
 @pytest.mark.parametrize("author", [one for one in EVERY if one.guards], ids=lambda author: author.id)

@@ -54,6 +54,13 @@ def test_questions_by_authors_it_has_not_learned_from_are_answered_better(kind: 
     assert unseen["learned"]["ndcg@10"] >= unseen["before"]["ndcg@10"] + 1
 
 
+def test_questions_in_other_languages_are_answered_better_than_by_vectors_alone() -> None:
+    alone, unseen = RANKING["vectors alone"]["memsync-retrieval/1"], RANKING["validation"]
+
+    assert unseen["non_english"]["learned"]["ndcg@10"] >= alone["non_english"]["ndcg@10"] + 15
+    assert unseen["non_english"]["learned"]["ndcg@10"] >= unseen["non_english"]["before"]["ndcg@10"] + 1
+
+
 def test_relevance_is_calibrated_and_the_floor_loses_little() -> None:
     for split in ("validation", "test"):
         found = RELEVANCE[split]
