@@ -42,6 +42,15 @@ def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> No
         waiting.filter(source_id=None).update(source_id=source_id)
 
 
+def sources_of(scope: Scope, memory_id: int) -> list[int]:
+    """The ids of the turns and state items that say what this memory of the scope's space says, in order.
+
+    Inside the tenant's transaction.
+    """
+    links = DerivedFact.objects.within(scope).filter(space_id=scope.space.id, memory_id=memory_id)
+    return list(links.order_by("source_id").values_list("source_id", flat=True))
+
+
 def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: datetime) -> list[int]:
     """Delete the links of these deleted sources; return the ids of the memories retired with them, ascending.
 

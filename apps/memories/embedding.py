@@ -85,7 +85,7 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
     # A change of the text has requested a vector of its own.
     rows = [row for row in rows if _open(scope, row, opened[row.space_id], now=now) == texts[row.pk]]
-    _analyse(scope, rows, texts, opened)
+    _analyse(rows, texts, opened)
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
     MemoryVector.objects.bulk_create(
         scope, (vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows)
@@ -94,14 +94,11 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     return len(rows)
 
 
-def _analyse(
-    scope: Scope, rows: Sequence[Memory], texts: Mapping[int, Plaintext], ciphers: Mapping[int, SpaceCipher]
-) -> None:
+def _analyse(rows: Sequence[Memory], texts: Mapping[int, Plaintext], ciphers: Mapping[int, SpaceCipher]) -> None:
     """Analyse the texts whose analysis was written by an earlier version, or does not decrypt."""
-    old = [row for row in rows if not _is_analysed(row, ciphers[row.space_id])]
-    for row in old:
+    for row in (row for row in rows if not _is_analysed(row, ciphers[row.space_id])):
         row.analysis_ct = seal_analysis(row.pk, texts[row.pk], ciphers[row.space_id])
-    Memory.objects.within_tenant(scope).bulk_update(old, ["analysis_ct"])
+        row.save(update_fields=["analysis_ct"])
 
 
 def _is_analysed(row: Memory, cipher: SpaceCipher) -> bool:

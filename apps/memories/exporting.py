@@ -15,7 +15,7 @@ from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.sealing import open_handles, open_memory
+from apps.memories.sealing import open_memory
 from apps.projects.scope import Scope
 
 BATCH: Final = 200
@@ -23,10 +23,9 @@ BATCH: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """session: the caller's id of the session in which the memory was stated.  reference: see ``reference_of``."""
+    """reference: see ``reference_of``."""
 
     memory: OpenedMemory
-    session: str | None
     reference: str
 
 
@@ -92,8 +91,7 @@ def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> ExportBatch:
     for row in rows:
         try:
             memory = open_memory(row, cipher, scope.space, lifetimes)
-            session = open_handles(row, cipher).session
-            opened.append(Exported(memory=memory, session=session, reference=reference_of(row.pk, cipher)))
+            opened.append(Exported(memory=memory, reference=reference_of(row.pk, cipher)))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return ExportBatch(

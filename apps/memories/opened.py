@@ -14,7 +14,8 @@ class OpenedMemory:
     """One decrypted memory.  It exists only in a hit or a response.
 
     text: what still holds.  said: the original text.  ended: the parts of it that no longer hold.  outdated_by: a later
-    memory that may have made it untrue.
+    memory that may have made it untrue.  value: the value in its slot.  session, speaker: as the caller named them.
+    source_strength, extractor_confidence, type_prior: what ``confidence`` is computed from, with the repetitions.
 
     kept_until: when its next automatic step is due, see ``Lifetimes.until``; None if it is kept for good or under a
     legal hold (is_held).
@@ -33,6 +34,9 @@ class OpenedMemory:
     tags: Sequence[str]
     metadata: Mapping[str, Any]
     key: str | None
+    value: str | None
+    session: str | None
+    speaker: str | None
     type: str
     source: str
     source_kind: str
@@ -42,11 +46,16 @@ class OpenedMemory:
     pinned: bool
     importance: float
     confidence: float
+    source_strength: float
+    extractor_confidence: float
+    type_prior: float
     repetition_count: int
     access_count: int
+    last_accessed_at: datetime | None
     validity: str
     retention_status: str
     superseded_by: int | None
+    superseded_at: datetime | None
     event_at: datetime | None
     event_precision: str
     valid_from: datetime

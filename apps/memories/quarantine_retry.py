@@ -11,7 +11,7 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.integrity import LOCK, MEMORY, VECTOR
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
-from apps.memories.sealing import open_analysis, open_embedding, open_handles, open_memory
+from apps.memories.sealing import open_analysis, open_embedding, open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
@@ -46,7 +46,6 @@ def _open_memory(scope: Scope, memory_id: int) -> None:
     if row is not None:
         cipher, space = _cipher(scope, row.space_id)
         open_memory(row, cipher, space, Lifetimes(()))
-        open_handles(row, cipher)
         open_analysis(memory_id, row.analysis_ct, cipher)
 
 

@@ -191,7 +191,7 @@ def open_memory(
     Raises DecryptError if any part fails decryption.
     """
     vector = getattr(row, "vector", None)
-    ended, said = open_parts(row, cipher), open_said(row, cipher)
+    ended, said, handles = open_parts(row, cipher), open_said(row, cipher), open_handles(row, cipher)
     if moment is None:
         text = open_text(row, cipher) if ended else said
     else:
@@ -211,6 +211,9 @@ def open_memory(
         tags=open_tags(row, cipher),
         metadata=open_metadata(row, cipher),
         key=cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None,
+        value=handles.value,
+        session=handles.session,
+        speaker=handles.actor,
         type=row.type,
         source=row.source,
         source_kind=row.source_kind,
@@ -220,11 +223,16 @@ def open_memory(
         pinned=row.pinned,
         importance=row.importance,
         confidence=row.confidence,
+        source_strength=row.source_strength,
+        extractor_confidence=row.extractor_confidence,
+        type_prior=row.type_prior,
         repetition_count=row.repetition_count,
         access_count=row.access_count,
+        last_accessed_at=row.last_accessed_at,
         validity=row.validity,
         retention_status=row.retention_status,
         superseded_by=row.superseded_by_id,
+        superseded_at=row.superseded_at,
         event_at=row.event_at,
         event_precision=row.event_precision,
         valid_from=row.valid_from or row.created_at,

@@ -7,6 +7,11 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.projects.scope import Scope, SpaceRef
 
 
+def first_name(name: str) -> str:
+    """The part of a speaker's name that identifies them in a space; empty for a blank name."""
+    return next(iter(name.split()), "").casefold()
+
+
 def known_speakers(
     scope: Scope, space: SpaceRef, tokens: Sequence[int], *, replaced: bool = False, now: datetime
 ) -> list[int]:

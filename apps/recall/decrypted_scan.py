@@ -19,6 +19,7 @@ from apps.memories.claims import claims_of
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models.memory import HANDLES, TAGS
 from apps.memories.sealing import open_analysis, open_embedding, open_text_then
+from apps.memories.speakers import first_name
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.features import ScannedTurn, Statistics, compute_features
@@ -194,8 +195,10 @@ def _analysis(row: tuple[Any, ...], cipher: SpaceCipher, moment: AsOf | None) ->
 
 
 def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:
-    """Whether the memory passes the filters that the database cannot check here: session, tags and metadata."""
+    """Whether the memory passes the filters that the database cannot check here: session, speaker, tags, metadata."""
     if filters.session_id and handles.session != filters.session_id:
+        return False
+    if filters.speakers and handles.actor not in {first_name(name) for name in filters.speakers}:
         return False
     if filters.tags:
         tags = orjson.loads(cipher.open_bytes(TAGS, row[0], bytes(row[3]), revision=row[5])) if row[3] else []

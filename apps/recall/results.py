@@ -12,13 +12,15 @@ from apps.recall.replay import Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive.
+    """Which memories a recall may return.  Empty means any.  speakers: names, of which the first
+    word counts.  tags: any of them.  since, until: created, inclusive.
 
     as_of: memories valid at that time, even if replaced since.  known_at: only what had been written by then; without
     as_of, also valid at that time.  happened: memories whose own date or time range overlaps [from, to).
     """
 
     types: Sequence[str] = ()
+    speakers: Sequence[str] = ()
     sources: Sequence[str] = ()
     tags: Sequence[str] = ()
     tiers: Sequence[str] = ()

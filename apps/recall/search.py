@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apps.crypto.services import SpaceCipher
 from apps.memories.lineage import NOT_STALE
 from apps.memories.postings import AskedTerms
+from apps.memories.speakers import first_name
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.question import Question
@@ -68,7 +69,7 @@ _HAPPENED: Final = (
 def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: datetime) -> tuple[str, list[Any], bool]:
     """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any filter.
 
-    A sealed space stores no tag or session tokens: the code that decrypts it filters by those.
+    A sealed space stores no tag, speaker or session tokens: the code that decrypts it filters by those.
     """
     asked: list[tuple[str, Any]] = []
     if filters.types:
@@ -90,6 +91,9 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
         asked.append((_HAPPENED, f"[{begin.isoformat()},{end.isoformat()})"))
     if not filters.include_summaries:
         asked.append(("memory.is_summary = %s", False))
+    if filters.speakers and cipher.is_searchable:
+        tokens = [cipher.actor_token(first_name(name)) for name in filters.speakers]
+        asked.append(("memory.actor_token = any(%s)", tokens))
     if filters.session_id and cipher.is_searchable:
         asked.append(("memory.session_token = %s", cipher.session_token(filters.session_id)))
     moment = moment_of(filters, now=now)

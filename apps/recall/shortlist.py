@@ -27,6 +27,7 @@ _NOTHING: Final = TextAnalysis.of("")
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # member: retrieved ids.  following: the next turn of each one's session.  before: the previous turn of each.
 # Bounds and an order, instead of session_token equality, make the planner use one index.
+# vector: only of embeddings that are not decrypted yet.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
@@ -52,7 +53,11 @@ from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
 ) m
-left join lateral ({vector_of_m}) vector on true
+left join lateral (
+    select embedding_ct from memories_memoryvector sealed
+    where sealed.tenant_id = m.tenant_id and sealed.memory_id = m.id
+      and m.id not in (select unnest(%s::bigint[])) and (%s::text is null or embedder = %s) limit 1
+) vector on true
 left join lateral (
     select earlier.id, vector.embedding_ct, {analysis_of_earlier} as analysis_ct
     from (
@@ -64,14 +69,12 @@ left join lateral (
           and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
         order by earlier.session_token desc, earlier.id desc limit 1
     ) earlier
-    left join lateral ({vector_of_earlier}) vector on true
+    left join lateral (
+        select embedding_ct from memories_memoryvector sealed
+        where sealed.tenant_id = earlier.tenant_id and sealed.memory_id = earlier.id
+          and earlier.id not in (select unnest(%s::bigint[])) and (%s::text is null or embedder = %s) limit 1
+    ) vector on true
 ) before on m.session_token is not null
-"""
-# Only embeddings that are not decrypted yet.
-_VECTOR = """
-    select embedding_ct from memories_memoryvector
-    where tenant_id = %s and memory_id = {memory}.id and {memory}.id not in (select unnest(%s::bigint[]))
-      and (%s::text is null or embedder = %s) limit 1
 """
 
 
@@ -189,7 +192,7 @@ def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
     is_of_another_time = search.moment is not None
-    vector: list[Any] = [search.scope.tenant_id, list(search.opened), search.embedder, search.embedder]
+    vector: list[Any] = [list(search.opened), search.embedder, search.embedder]
     with prepared_cursor() as cursor:
         cursor.execute(
             _POOL.format(
@@ -197,8 +200,6 @@ def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
                 before=before,
                 analysis_of_m=ANALYSIS_SQL.format(memory="m"),
                 analysis_of_earlier=ANALYSIS_SQL.format(memory="earlier"),
-                vector_of_m=_VECTOR.format(memory="m"),
-                vector_of_earlier=_VECTOR.format(memory="earlier"),
             ),
             [list(ids), *mine, *mine, search.now, *search.values, is_of_another_time, *mine, *vector,
              is_of_another_time, *mine, *at, search.now, project, project, *vector],

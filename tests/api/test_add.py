@@ -11,7 +11,7 @@ from django.db import connections
 from apps.adapters.errors import AdapterError
 from apps.api.fields import MAX_TEXT
 from apps.api.input_serializers import PLATFORM_OWNED
-from apps.api.memory.memory_output import MemoryOutput, SkipOutput, StoredOutput
+from apps.api.memory.memory_output import MemoryDetailsOutput, MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView
 from apps.apikeys import quota
@@ -55,8 +55,10 @@ def test_stored_memory_is_answered_in_full_and_can_be_read_back(alice: Caller) -
     assert datetime.fromisoformat(memory["created_at"]).tzinfo is not None
 
     read = alice("GET", f"/memory/{memory['id']}").json()
-    assert read.keys() == MemoryOutput().fields.keys()
-    assert read == {name: memory[name] for name in read}
+    assert read.keys() == MemoryDetailsOutput().fields.keys()
+    assert {name: read[name] for name in MemoryOutput().fields} == {
+        name: memory[name] for name in MemoryOutput().fields
+    }
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,9 @@ def test_what_is_answered_is_what_reading_gives(alice: Caller, said: list[dict[s
     *_, memory = [add(alice, **fields).json() for fields in said]
 
     read = alice("GET", f"/memory/{memory['id']}").json()
-    assert read == {name: memory[name] for name in read}
+    assert {name: read[name] for name in MemoryOutput().fields} == {
+        name: memory[name] for name in MemoryOutput().fields
+    }
 
 
 def test_an_add_takes_so_many_statements(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

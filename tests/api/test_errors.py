@@ -175,7 +175,7 @@ def test_exception_becomes_an_envelope_that_tells_nothing_of_it(
     def fail(*args: object, **kwargs: object) -> None:
         raise raised
 
-    monkeypatch.setattr(items, "get_memory", fail)
+    monkeypatch.setattr(items, "describe_memory", fail)
 
     with caplog.at_level(logging.INFO):
         response = alice("GET", "/memory/1")
@@ -188,7 +188,7 @@ def test_exception_becomes_an_envelope_that_tells_nothing_of_it(
 
 
 def test_failure_while_rendering_is_in_the_envelope_too(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items, "memory_body", lambda memory: {"cannot be written": object()})
+    monkeypatch.setattr(items, "described_body", lambda found: {"cannot be written": object()})
     memory = alice.add("The bus to the airport leaves at ten past six.")
 
     assert refusal(alice("GET", f"/memory/{memory['id']}")) == (500, "INTERNAL_ERROR")

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 # platform_metadata: when it was processed, and for how many minutes from then it stays.
 OF_THIS_INSTANCE = (
-    "id", "client_ref", "user_id", "superseded_by", "created_at", "updated_at", "embedded", "platform_metadata",
+    "id", "client_ref", "user_id", "superseded_by", "superseded_at", "created_at", "updated_at", "embedded",
+    "platform_metadata", "source_confidence", "extractor_confidence",
     "retention_expires_at",
 )  # fmt: skip
 BOUNDARY = "a-line-that-no-file-holds"

@@ -23,10 +23,12 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.models import TurnReceipt
 from apps.ingest.turns import REPLAY_WINDOW, Turn, take_turn
 from apps.memories import nearest
+from apps.memories.analyses import fetch_analyses, open_texts
 from apps.memories.models import Memory
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope
 from apps.recall import options
+from apps.recall.cache import answers
 from apps.recall.services import recall
 from tests.makers import NOW, make_scope
 
@@ -75,6 +77,37 @@ def test_the_turn_after_is_the_next_of_ones_own(
     found = recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
 
     assert [hit.memory.text.reveal() for hit in found.hits] == list(TALK[:2])
+
+
+def test_the_turn_before_counts_with_its_vector_whichever_way_it_was_found(
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "candidates_per_retriever", lambda limit: 1)
+    mine = make_scope(acme)
+    remember(mine, *TALK, session_id="talk")
+
+    def score() -> float:
+        return recall(mine, Plaintext(TALK[-1]), limit=1, now=NOW).hits[0].score
+
+    among_the_nearest = score()
+    monkeypatch.setattr(nearest, "_SPARE", 0)
+    answers.clear()
+
+    assert score() == among_the_nearest
+
+
+def test_texts_and_analyses_are_of_ones_own_space(acme: OpenedTenant, globex: OpenedTenant) -> None:
+    mine, beside, theirs = make_scope(acme), make_scope(acme, "bob"), make_scope(globex)
+    (own,), (next_door,), (foreign,) = remember(mine, TALK[0]), remember(beside, TALK[1]), remember(theirs, TALK[2])
+    ids = [own, next_door, foreign]
+
+    with tenant_transaction(mine):
+        cipher = open_space(mine.tenant, mine.space)
+        texts = open_texts(mine, mine.space, ids, cipher, None, now=NOW)
+        sealed = fetch_analyses(mine, mine.space, ids, None)
+
+    assert {memory_id: text.reveal() for memory_id, text in texts.items()} == {own: TALK[0]}
+    assert [row.id for row in sealed] == [own]
 
 
 def test_a_relation_leads_to_what_nothing_else_finds(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ class ExportedInput(Input):
     end_user_id = Label(required=False, max_length=256)
     client_ref = Label(required=False, max_length=128)
     session_id = Label(required=False, max_length=256)
+    speaker = Label(required=False, max_length=256)
     edges = ExportedEdgeInput(many=True, required=False)
 
 
@@ -105,6 +106,7 @@ def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: da
         metadata=fields.get("metadata", {}),
         client_ref=fields.get("client_ref") or _reference(record),
         session_id=fields.get("session_id"),
+        speaker=fields.get("speaker"),
         kept=ImportedMemory(
             type=fields["extracted_type"],
             key=fields.get("extracted_key"),

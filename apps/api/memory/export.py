@@ -32,7 +32,6 @@ class ExportedOutput(MemoryOutput):
     """A memory; replaced ones are reported as archived.  edges: those to earlier memories, in both directions."""
 
     client_ref = serializers.CharField()
-    session_id = serializers.CharField(allow_null=True)
     edges = ExportedRelationOutput(many=True)
 
 
@@ -86,5 +85,5 @@ def _rows(scope: Scope, batch: ExportBatch, *, now: datetime) -> list[bytes]:
 
 
 def _row(one: Exported, edges: list[dict[str, Any]]) -> bytes:
-    more = {"client_ref": one.reference, "session_id": one.session, "edges": edges}
+    more = {"client_ref": one.reference, "edges": edges}
     return orjson.dumps(memory_body(one.memory) | more)

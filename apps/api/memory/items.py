@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from apps.api.collection_fields import Metadata, Tags
 from apps.api.fields import Fraction, Label
 from apps.api.input_serializers import WriteInput
-from apps.api.memory.memory_output import MemoryOutput, memory_body
+from apps.api.memory.memory_output import MemoryDetailsOutput, described_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
+from apps.ingest.memory_details import describe_memory
 from apps.memories.editing import Edit, edit
-from apps.memories.selectors import get_memory
 from apps.recall import read_log
 
 EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type")
@@ -51,19 +51,19 @@ def edit_of(memory_id: int, fields: Mapping[str, Any]) -> Edit:
 class MemoryView(ApiView):
     permissions: ClassVar = {"GET": "memory:read", "PATCH": "memory:update"}
 
-    @operation("get", responses=MemoryOutput)
+    @operation("get", responses=MemoryDetailsOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """Read one memory.  A memory of another end user is not found."""
         scope = self.reader()
-        memory = get_memory(scope, memory_id, now=self.now())
+        found = describe_memory(scope, memory_id, now=self.now())
         read_log.record_read(scope)
-        return Response(memory_body(memory))
+        return Response(described_body(found))
 
     @operation(
         "update",
         request=EditInput,
         examples=[OpenApiExample("other tags", {"tags": ["home", "keys"], "importance": 0.9}, request_only=True)],
-        responses=MemoryOutput,
+        responses=MemoryDetailsOutput,
     )
     def patch(self, request: Request, memory_id: int) -> Response:
         """Change a memory's tags, importance, metadata and labels.  Its text does not change.
@@ -73,4 +73,4 @@ class MemoryView(ApiView):
         fields, now = self.read(EditInput), self.now()
         scope = self.reader(writes=True)
         edit(scope, edit_of(memory_id, fields), now=now)
-        return Response(memory_body(get_memory(scope, memory_id, now=now)))
+        return Response(described_body(describe_memory(scope, memory_id, now=now)))

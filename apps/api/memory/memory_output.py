@@ -7,10 +7,12 @@ from rest_framework import serializers
 
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
+from apps.ingest.memory_details import DescribedMemory
 from apps.memories.ended_parts import MemoryPart
 from apps.memories.opened import OpenedMemory
 from apps.recall.results import Explanation, Hit
 from text.digest import TextDigest, digest_of
+from text.vocabulary import OTHER
 
 DIGESTED: Final = frozenset({"platform_metadata", "key_points", "entities", "topics"})
 
@@ -39,6 +41,16 @@ def _stored_body(memory: OpenedMemory) -> dict[str, Any]:
         "quality_score": memory.confidence,
         "extracted_type": memory.type,
         "extracted_key": memory.key,
+        "extracted_value": memory.value,
+        "session_id": memory.session,
+        "speaker": memory.speaker,
+        "confidence": memory.confidence,
+        "source_confidence": memory.source_strength,
+        "extractor_confidence": memory.extractor_confidence,
+        "type_prior": memory.type_prior,
+        "repetition_count": memory.repetition_count,
+        "access_count": memory.access_count,
+        "last_accessed_at": memory.last_accessed_at,
         "environment": memory.environment,
         "pinned": memory.pinned,
         "validity": memory.validity,
@@ -46,6 +58,7 @@ def _stored_body(memory: OpenedMemory) -> dict[str, Any]:
         "possibly_outdated": memory.outdated_by is not None,
         "retention_status": _reported_status(memory),
         "superseded_by": memory.superseded_by,
+        "superseded_at": memory.superseded_at,
         "event_at": memory.event_at,
         "event_precision": memory.event_precision or None,
         "valid_from": memory.valid_from,
@@ -55,6 +68,17 @@ def _stored_body(memory: OpenedMemory) -> dict[str, Any]:
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
         "embedded": memory.is_embedded,
+    }
+
+
+def described_body(found: DescribedMemory) -> dict[str, Any]:
+    """A memory with its details."""
+    return memory_body(found.memory) | {
+        "supersedes": list(found.supersedes),
+        "participants": [
+            {"entity_id": one.id, "name": one.name, "type": one.type or OTHER} for one in found.participants
+        ],
+        "evidence": [f"h_{source_id}" for source_id in found.source_ids],
     }
 
 
@@ -233,6 +257,18 @@ class MemoryOutput(RetainedOutput):
     quality_score = serializers.FloatField()
     extracted_type = serializers.CharField()
     extracted_key = serializers.CharField(allow_null=True)
+    extracted_value = serializers.CharField(allow_null=True, help_text="The value of that key.")
+    session_id = serializers.CharField(allow_null=True)
+    speaker = serializers.CharField(allow_null=True)
+    confidence = serializers.FloatField(
+        help_text="0 to 1, from the next four values; that of an imported memory is the file's."
+    )
+    source_confidence = serializers.FloatField(help_text="0.95 for the user's own statements, less for others.")
+    extractor_confidence = serializers.FloatField()
+    type_prior = serializers.FloatField()
+    repetition_count = serializers.IntegerField(help_text="How often it was stated.")
+    access_count = serializers.IntegerField(help_text="How often it was recalled.")
+    last_accessed_at = serializers.DateTimeField(allow_null=True)
     environment = serializers.CharField()
     pinned = serializers.BooleanField()
     validity = serializers.CharField()
@@ -242,6 +278,7 @@ class MemoryOutput(RetainedOutput):
     )
     retention_status = serializers.CharField()
     superseded_by = serializers.IntegerField(allow_null=True)
+    superseded_at = serializers.DateTimeField(allow_null=True)
     event_at = serializers.DateTimeField(allow_null=True)
     event_precision = serializers.CharField(allow_null=True)
     valid_from = serializers.DateTimeField(help_text="Start of its latest period of validity.")
@@ -250,6 +287,27 @@ class MemoryOutput(RetainedOutput):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     embedded = serializers.BooleanField()
+
+
+class ParticipantOutput(serializers.Serializer[Any]):
+    """A person or thing that a memory mentions; see `/v1/entities/{id}` for its attributes."""
+
+    entity_id = serializers.IntegerField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+
+
+class MemoryDetailsOutput(MemoryOutput):
+    """A memory with its details."""
+
+    supersedes = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Memories that it replaced and that can still be read, newest first.",
+    )
+    participants = ParticipantOutput(many=True)
+    evidence = serializers.ListField(
+        child=serializers.CharField(), help_text="Turns and state items (`h_…`) that say the same."
+    )
 
 
 class RelevanceField(serializers.FloatField):

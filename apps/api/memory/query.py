@@ -39,6 +39,7 @@ class FiltersInput(Input):
     kind = "filter"
 
     memory_type = OneOrMore(required=False)
+    speaker = OneOrMore(required=False, help_text="Named speakers, by their first names; any of them.")
     source = OneOrMore(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
     sources = OneOrMore(required=False)
     tags = Tags(required=False, help_text="Any of them.")
@@ -164,6 +165,7 @@ def _filters(fields: Mapping[str, Any]) -> Filters:
     chosen: Mapping[str, Any] = fields.get("filters", {})
     return Filters(
         types=chosen.get("memory_type", ()),
+        speakers=chosen.get("speaker", ()),
         sources=_union(chosen.get("source", ()), chosen.get("sources", ())),
         tags=chosen.get("tags", ()),
         tiers=_union(chosen.get("tier", ()), fields.get("tier", ())),

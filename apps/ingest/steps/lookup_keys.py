@@ -6,6 +6,7 @@ from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.speakers import participant, speaker_key
 from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
+from apps.memories.speakers import first_name
 from apps.memories.types import TYPES
 from text.terms import normalised, terms
 
@@ -30,7 +31,7 @@ def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContex
         ]
         candidate.terms = terms(candidate.text.reveal())
         if name := participant(candidate.proposal):
-            candidate.actor = name.split()[0].casefold()
+            candidate.actor = first_name(name)
         if candidate.key and (group := candidate.kind.group):
             # For many-valued properties (tastes, allergies, children), the key contains the value.
             candidate.value = candidate.value or normalised(candidate.text.reveal())

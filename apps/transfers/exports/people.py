@@ -31,7 +31,7 @@ from apps.memories.models import (
     MemoryTransition,
     SummarySource,
 )
-from apps.memories.sealing import open_handles, open_memory
+from apps.memories.sealing import open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.recall.models import RecallTrace
@@ -112,13 +112,12 @@ class _Memories(Section):
     def tell(
         self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
     ) -> dict[str, Any]:
-        handles = open_handles(row, cipher)
         memory = open_memory(row, cipher, space.ref, lifetimes)
         more = {
             "said": memory.said.reveal(),
             "ended": [asdict(part) for part in memory.ended],
-            "session_id": handles.session,
-            "speaker": handles.actor,
+            "session_id": memory.session,
+            "speaker": memory.speaker,
             "access_count": row.access_count,
             "last_accessed_at": row.last_accessed_at,
             "last_used_at": row.last_used_at,
