@@ -12,7 +12,7 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.sealing import open_analysis, open_text_then
-from apps.memories.validity import AsOf
+from apps.memories.validity import AsOf, Moment
 from apps.projects.scope import Scope, SpaceRef
 from text.analysis import TextAnalysis
 
@@ -39,12 +39,12 @@ class SealedAnalysis(NamedTuple):
     revision: int
 
 
-def fetch_analyses(scope: Scope, space: SpaceRef, ids: Sequence[int], moment: AsOf | None) -> list[SealedAnalysis]:
+def fetch_analyses(scope: Scope, space: SpaceRef, ids: Sequence[int], moment: Moment | None) -> list[SealedAnalysis]:
     """Of these memories of the space, which the caller has found to be visible."""
     if not ids:
         return []
     with prepared_cursor() as cursor:
-        cursor.execute(_ANALYSES, [moment is not None, list(ids), scope.tenant_id, space.id])
+        cursor.execute(_ANALYSES, [isinstance(moment, AsOf), list(ids), scope.tenant_id, space.id])
         return [SealedAnalysis(*row) for row in cursor.fetchall()]
 
 
@@ -53,7 +53,7 @@ def open_analyses(
     space: SpaceRef,
     sealed: Mapping[int, bytes | None],
     cipher: SpaceCipher,
-    moment: AsOf | None,
+    moment: Moment | None,
     *,
     now: datetime,
 ) -> dict[int, TextAnalysis]:
@@ -75,7 +75,7 @@ def open_analyses(
 
 
 def open_texts(
-    scope: Scope, space: SpaceRef, ids: Sequence[int], cipher: SpaceCipher, moment: AsOf | None, *, now: datetime
+    scope: Scope, space: SpaceRef, ids: Sequence[int], cipher: SpaceCipher, moment: Moment | None, *, now: datetime
 ) -> dict[int, Plaintext]:
     """Memory id to text as of the moment, of memories of this space."""
     if not ids:

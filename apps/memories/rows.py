@@ -10,7 +10,7 @@ from typing import Any, Final
 from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.memories.lineage import NOT_STALE
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.validity import AsOf, true_sql
+from apps.memories.validity import Moment, true_sql
 from apps.projects.scope import Scope
 
 _MEMORY: Final = Columns(Memory, "memory", but=("analysis_ct",))
@@ -31,7 +31,7 @@ def existing_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Me
     return _fetch(scope, ids, "memory.retention_status in ('active', 'archived')", [], now=now)
 
 
-def recallable_rows(scope: Scope, ids: Sequence[int], moment: AsOf | None, *, now: datetime) -> list[Memory]:
+def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, now: datetime) -> list[Memory]:
     """Those of these memories that recall may return, now or as of the moment; in no order."""
     truth, values = true_sql("memory", moment, now=now)
     return _fetch(scope, ids, f"memory.retention_status = 'active' and {truth}", values, now=now)

@@ -17,7 +17,7 @@ from apps.memories.models import Memory
 from apps.memories.models.memory import ANALYSIS, HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
 from apps.memories.models.search import EMBEDDING
 from apps.memories.opened import OpenedMemory
-from apps.memories.validity import AsOf
+from apps.memories.validity import AsOf, Moment
 from apps.projects.scope import SpaceRef
 from text.analysis import TextAnalysis
 
@@ -154,13 +154,13 @@ def open_text_then(
     text: Blob,
     said: Blob | None,
     parts: Blob | None,
-    moment: AsOf | None,
+    moment: Moment | None,
 ) -> Plaintext:
     """Decrypt, from a row's encrypted columns, the text as it held at the moment, as known then.
 
     moment: None for the present.
     """
-    if moment is None or said is None:
+    if not isinstance(moment, AsOf) or said is None:
         return cipher.open(TEXT, memory_id, bytes(text))
     ended = ended_then(_opened_parts(cipher, memory_id, revision, parts), moment.at, moment.known_at)
     return without(_opened_said(cipher, memory_id, text, said), ended)
@@ -184,7 +184,7 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
 
 
 def open_memory(
-    row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: AsOf | None = None
+    row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: Moment | None = None
 ) -> OpenedMemory:
     """Decrypt the row, fetched with ``to_open``, for its owner.  lifetimes: of its space.  moment: to read it as of.
 
@@ -192,7 +192,7 @@ def open_memory(
     """
     vector = getattr(row, "vector", None)
     ended, said, handles = open_parts(row, cipher), open_said(row, cipher), open_handles(row, cipher)
-    if moment is None:
+    if not isinstance(moment, AsOf):
         text = open_text(row, cipher) if ended else said
     else:
         ended = ended_then(ended, moment.at, moment.known_at)

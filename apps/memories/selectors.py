@@ -86,6 +86,15 @@ def replaced_by(scope: Scope, memory_id: int, *, now: datetime) -> list[int]:
         return list(replaced.order_by("-pk").values_list("pk", flat=True))
 
 
+def replacements_among(scope: Scope, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """(newer, older) of these memories of the scope's spaces where one replaced the other.
+
+    Inside the tenant's transaction.
+    """
+    here = Memory.objects.within(scope).filter(pk__in=memory_ids, superseded_by_id__in=memory_ids)
+    return list(here.order_by("pk").values_list("superseded_by_id", "pk"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPage:
     """memories: of this page, newest first, without those that fail decryption.  total: of all pages."""

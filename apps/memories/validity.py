@@ -8,7 +8,7 @@ any other.  Queries about the present read none of these rows.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
@@ -34,6 +34,14 @@ class AsOf:
         return cls(at=as_of or known_at or now, known_at=known_at or now)
 
 
+@dataclass(frozen=True, slots=True)
+class Ever:
+    """In place of a time: memories count whether they still hold or were replaced, with their text of today."""
+
+
+EVER: Final = Ever()
+Moment = AsOf | Ever
+
 _HELD = """((coalesce({row}.known_from, {row}.created_at) <= %s and coalesce({row}.valid_from, {row}.created_at) <= %s
     and ({row}.valid_to is null or {row}.valid_to > %s))
   or exists (select from memories_memoryperiod period where period.tenant_id = {row}.tenant_id
@@ -41,8 +49,10 @@ _HELD = """((coalesce({row}.known_from, {row}.created_at) <= %s and coalesce({ro
     and period.valid_from <= %s and (period.valid_to is null or period.valid_to > %s)))"""
 
 
-def true_sql(row: str, moment: AsOf | None, *, now: datetime) -> tuple[str, list[Any]]:
+def true_sql(row: str, moment: Moment | None, *, now: datetime) -> tuple[str, list[Any]]:
     """An SQL condition, with its values: whether the memory with this alias is true, or was at the moment."""
+    if isinstance(moment, Ever):
+        return "true", []
     if moment is None:
         return f"{row}.validity <> 'superseded' and ({row}.valid_to is null or {row}.valid_to > %s)", [now]
     at, known_at = moment.at, moment.known_at

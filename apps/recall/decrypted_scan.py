@@ -20,7 +20,7 @@ from apps.memories.lookup_keys import LookupValues
 from apps.memories.models.memory import HANDLES, TAGS
 from apps.memories.sealing import open_analysis, open_embedding, open_text_then
 from apps.memories.speakers import first_name
-from apps.memories.validity import AsOf, true_sql
+from apps.memories.validity import AsOf, Moment, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.features import ScannedTurn, Statistics, compute_features
 from apps.recall.question import Question, windows
@@ -166,7 +166,7 @@ def shortlist_sealed(
     return shortlist
 
 
-def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> ScannedTurn:
+def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: Moment | None) -> ScannedTurn:
     return ScannedTurn(
         id=row[0],
         analysis=_analysis(row, cipher, moment),
@@ -186,10 +186,12 @@ def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, mome
     )
 
 
-def _analysis(row: tuple[Any, ...], cipher: SpaceCipher, moment: AsOf | None) -> TextAnalysis:
+def _analysis(row: tuple[Any, ...], cipher: SpaceCipher, moment: Moment | None) -> TextAnalysis:
     """As stored, or else of the text as it was at the moment."""
     said = row[19]
-    if (moment is None or said is None) and (analysis := open_analysis(row[0], row[21], cipher)) is not None:
+    if (not isinstance(moment, AsOf) or said is None) and (
+        analysis := open_analysis(row[0], row[21], cipher)
+    ) is not None:
         return analysis
     return TextAnalysis.of(open_text_then(cipher, row[0], row[5], row[1], said, row[20], moment).reveal())
 

@@ -14,6 +14,7 @@ from apps.edges.opened import Neighbour
 from apps.edges.selectors import contradictions, neighbours
 from apps.memories import integrity
 from apps.memories.analyses import SealedAnalysis, fetch_analyses, open_analyses
+from apps.memories.selectors import replacements_among
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
@@ -26,13 +27,17 @@ LOOKED_AT: Final = 64  # best of the ranking that are checked for contradictions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """ranked: the ranking after relations.  reached: memories whose score comes from a path.  fingerprints: of the
-    memories found only along relations.  contradicted: memory id to the ids of those against it."""
+    """ranked: the ranking after relations.  reached: memories whose score comes from a path.
+
+    fingerprints: of the memories found only along relations.  contradicted: memory id to the ids of those against it.
+    doubted: the same, of those that only moved just behind them.
+    """
 
     ranked: Sequence[Ranked]
     reached: Mapping[int, Reached] = field(default_factory=dict)
     fingerprints: Mapping[int, bytes] = field(default_factory=dict)
     contradicted: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    doubted: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +67,24 @@ class Relations:
         reached = {one: path for one, path in reached.items() if carried[one] > own.get(one, 0.0)}
         against: dict[int, list[int]] = {}
         doubted: dict[int, list[int]] = {}
+        # Weaker memory to those against it; doubted: those that move just behind them, because they may be outdated.
         for stronger, weaker, is_doubted in contradictions(
             self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]]
         ):
             against.setdefault(weaker, []).append(stronger)
             if is_doubted:
                 doubted.setdefault(weaker, []).append(stronger)
+        if self.filters.include_superseded:
+            mine = self.scope.in_spaces(self.space)
+            for newer, older in replacements_among(mine, [one.id for one in lifted]):
+                against.setdefault(older, []).append(newer)
+                doubted.setdefault(older, []).append(newer)
         return Related(
             ranked=lower(lifted, against.keys() - doubted.keys(), doubted),
             reached=reached,
             fingerprints={one: digest for one, digest in self.fingerprints.items() if one not in known},
             contradicted=against,
+            doubted=doubted,
         )
 
     def _reach(self, ranked: Sequence[Ranked], *, hops: int) -> dict[int, Reached]:

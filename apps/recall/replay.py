@@ -21,10 +21,11 @@ class Trace:
     """One recall in one space, without any text.
 
     rankings: each retriever's results.  cut: retrievers that did not run for lack of time.  carried: memory id to the
-    score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  sources: summary id to
-    source ids, for summaries ranked behind their sources.  alike: memory id to duplicate group, for memories with the
-    same words.  relevance: cross-encoder scores.  ids, scores: the answer, best first.  min_relevance,
-    min_best_relevance: the floors; 0 if relevance was not calibrated for the embedder.
+    score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  doubted: memory id to
+    the ids just behind which it moved.  sources: summary id to source ids, for summaries ranked behind their sources.
+    alike: memory id to duplicate group, for memories with the same words.  relevance: cross-encoder scores.  ids,
+    scores: the answer, best first.  min_relevance, min_best_relevance: the floors; 0 if relevance was not calibrated
+    for the embedder.
     """
 
     now: datetime
@@ -36,6 +37,7 @@ class Trace:
     features: Sequence[Features]
     carried: Mapping[int, float] = field(default_factory=dict)
     contradicted: Sequence[int] = ()
+    doubted: Mapping[int, Sequence[int]] = field(default_factory=dict)
     sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
     alike: Mapping[int, int] = field(default_factory=dict)
     relevance: Mapping[int, float] = field(default_factory=dict)
@@ -49,7 +51,7 @@ class Trace:
         ranked: Sequence[Ranked] = rank(
             self.profile, self.features, self.rankings, self.weights, self.now, self.relevance
         )
-        ranked = lower(lift(ranked, self.carried), set(self.contradicted))
+        ranked = lower(lift(ranked, self.carried), set(self.contradicted), self.doubted)
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
         floors = Floors(self.min_relevance, self.min_best_relevance)
         return drop_irrelevant(first_of_each(ranked, self.alike), self.features, floors)[: self.limit]
@@ -68,7 +70,7 @@ class Trace:
         known = {name: value for name, value in said.items() if name in {one.name for one in fields(cls)}}
         numbered = {
             name: {int(one): value for one, value in said.get(name, {}).items()}
-            for name in ("carried", "sources", "alike", "relevance")
+            for name in ("carried", "doubted", "sources", "alike", "relevance")
         }
         return cls(**known | numbered | {
             "now": datetime.fromisoformat(said["now"]),

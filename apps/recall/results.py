@@ -16,7 +16,8 @@ class Filters:
     word counts.  tags: any of them.  since, until: created, inclusive.
 
     as_of: memories valid at that time, even if replaced since.  known_at: only what had been written by then; without
-    as_of, also valid at that time.  happened: memories whose own date or time range overlaps [from, to).
+    as_of, also valid at that time.  include_superseded: also memories that were replaced; in place of these times.
+    happened: memories whose own date or time range overlaps [from, to).
     """
 
     types: Sequence[str] = ()
@@ -27,6 +28,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     include_summaries: bool = True
+    include_superseded: bool = False
     session_id: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     as_of: datetime | None = None

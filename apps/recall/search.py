@@ -12,7 +12,7 @@ from apps.crypto.services import SpaceCipher
 from apps.memories.lineage import NOT_STALE
 from apps.memories.postings import AskedTerms
 from apps.memories.speakers import first_name
-from apps.memories.validity import AsOf, true_sql
+from apps.memories.validity import EVER, AsOf, Moment, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.question import Question
 from apps.recall.results import Filters
@@ -28,7 +28,7 @@ class Search:
     that rows may have.  vector: from the embedder; None while it is down.
     frequencies: number of memories of the space that contain each term.  documents, average_length: of the index.
     where, values: the filter, as SQL conditions on ``memory``.  is_filtered: whether the caller asked for a filter.
-    moment: the time asked about, if not the present.
+    moment: the time asked about, if not the present; EVER for replaced memories too.
     opened: cache of decrypted embeddings, by memory id.
     """
 
@@ -46,7 +46,7 @@ class Search:
     values: Sequence[Any]
     is_filtered: bool
     now: datetime
-    moment: AsOf | None = None
+    moment: Moment | None = None
     opened: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
@@ -106,6 +106,6 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
     return where, [*at, *(value for _, value in every)], bool(asked) or moment is not None
 
 
-def moment_of(filters: Filters, *, now: datetime) -> AsOf | None:
-    """The time asked about; None for the present."""
-    return AsOf.asked(filters.as_of, filters.known_at, now=now)
+def moment_of(filters: Filters, *, now: datetime) -> Moment | None:
+    """The time asked about, or EVER; None for the present."""
+    return EVER if filters.include_superseded else AsOf.asked(filters.as_of, filters.known_at, now=now)

@@ -15,7 +15,7 @@ from apps.memories import integrity
 from apps.memories.analyses import ANALYSIS_SQL, open_analyses
 from apps.memories.models.memory import METADATA
 from apps.memories.nearest import decrypt_embeddings
-from apps.memories.validity import true_sql
+from apps.memories.validity import AsOf, true_sql
 from apps.recall.features import CandidateTurn, Statistics, compute_features
 from apps.recall.question import Question
 from apps.recall.ranking import Features
@@ -191,7 +191,7 @@ def _vectors(search: Search, rows: Sequence[_Row]) -> dict[int, NDArray[np.float
 def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
-    is_of_another_time = search.moment is not None
+    is_of_another_time = isinstance(search.moment, AsOf)
     vector: list[Any] = [list(search.opened), search.embedder, search.embedder]
     with prepared_cursor() as cursor:
         cursor.execute(

@@ -92,3 +92,21 @@ def test_a_query_finds_only_what_these_speakers_said(alice: Caller, acme: Opened
     assert speakers("nora") == {"nora"}
     assert speakers(["Ben Oak", "EVE"]) == {"ben", "eve"}
     assert speakers("Mallory") == set()
+
+
+def test_replaced_memories_are_found_when_asked_for(alice: Caller) -> None:
+    lisbon, porto = alice.add("I live in Lisbon."), alice.add("I live in Porto.")
+
+    found = alice("POST", "/memory/query", {"query": "Where do I live?", "include_superseded": True}).json()["memories"]
+
+    assert [(one["id"], one["superseded_by"]) for one in found] == [(porto["id"], None), (lisbon["id"], porto["id"])]
+
+
+@pytest.mark.parametrize("time", ["as_of", "known_at"])
+def test_replaced_memories_are_not_those_of_a_time(alice: Caller, time: str) -> None:
+    asked = {"query": "Where do I live?", "include_superseded": True, time: "2026-03-01"}
+
+    response = alice("POST", "/memory/query", asked)
+
+    assert response.status_code == 422
+    assert "include_superseded" in response.json()["detail"]

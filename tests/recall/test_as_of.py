@@ -126,3 +126,42 @@ def test_filters_hold_at_another_time_too(scope: Scope) -> None:
     asked = Filters(as_of=day(12), types=("event",))
 
     assert list(recall(scope, Plaintext("Where do I live?"), filters=asked, limit=5, now=day(50)).hits) == []
+
+
+# -- at any time -------------------------------------------------------------------------------------------------------
+
+
+def ever(scope: Scope, query: str = "Where do I live?", *, on: float = 100, **asked: Any) -> list[Hit]:
+    filters = Filters(include_superseded=True, **asked)
+    return list(recall(scope, Plaintext(query), filters=filters, limit=20, now=day(on)).hits)
+
+
+def test_replaced_memories_are_found_too_each_behind_what_replaced_it(scope: Scope) -> None:
+    found = ever(scope)
+
+    assert [hit.memory.text.reveal() for hit in found] == list(reversed(CITIES.values()))
+    assert [hit.memory.validity for hit in found] == ["current", "superseded", "superseded"]
+    for hit in found:
+        assert sum(hit.explanation.factors.values()) == pytest.approx(hit.score)
+
+
+def test_replaced_memories_pass_the_other_filters_or_are_left_out(scope: Scope) -> None:
+    say(scope, "I paint boats.", on=1, source="chat")
+
+    assert [hit.memory.text.reveal() for hit in ever(scope, "What do I paint?", sources=("chat",))] == [
+        "I paint boats."
+    ]
+
+
+def test_deleted_and_expired_memories_are_not_found_at_any_time(scope: Scope) -> None:
+    lisbon = next(hit.memory.id for hit in ever(scope) if hit.memory.text.reveal() == CITIES[0])
+    say(scope, "I live on a boat this week.", on=30, ttl_minutes=60)
+
+    soft_delete_selection(scope, MemorySelection(memory_ids=(lisbon,)), now=day(50))
+
+    assert CITIES[0] not in [hit.memory.text.reveal() for hit in ever(scope)]
+    assert "I live on a boat this week." not in [hit.memory.text.reveal() for hit in ever(scope)]
+
+
+def test_what_still_holds_is_found_without_them(scope: Scope) -> None:
+    assert [hit.memory.text.reveal() for hit in hits(scope)] == [CITIES[20]]

@@ -64,3 +64,10 @@ def test_what_a_cross_encoder_said_takes_part_and_survives_json() -> None:
     again = Trace.of_json(orjson.loads(orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)))
 
     assert [one.id for one in again.replay()] == [3, 1, 2]
+
+
+def test_a_doubted_memory_is_behind_the_one_against_it_again() -> None:
+    near = [features(1, 0.8), features(2, 0.7)]
+    trace = replace(TRACE, features=near, carried={}, contradicted=[], sources={}, alike={}, doubted={1: [2]})
+
+    assert [one.id for one in trace.replay()] == [2, 1]

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -80,6 +81,9 @@ class QueryInput(HitFields):
         is_end=True,
         help_text="As recorded at this time; without `as_of`, also valid at this time.",
     )
+    include_superseded = Flag(
+        default=False, help_text="Also memories that were replaced, each behind what replaced it; without `as_of`."
+    )
     metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
     weights = Weights(required=False, help_text="Weights of the ranking factors.")
     min_relevance = Fraction(
@@ -92,7 +96,11 @@ class QueryInput(HitFields):
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
             raise QueryEmpty
-        return super().to_internal_value(data)
+        fields = super().to_internal_value(data)
+        if fields["include_superseded"] and not fields.keys().isdisjoint(("as_of", "known_at")):
+            refused = ErrorDetail("cannot be combined with as_of or known_at", "one_selector")
+            raise serializers.ValidationError({"include_superseded": [refused]})
+        return fields
 
 
 class RoutingOutput(serializers.Serializer[Any]):
@@ -176,6 +184,7 @@ def _filters(fields: Mapping[str, Any]) -> Filters:
         metadata=fields.get("metadata_filter", {}),
         as_of=fields.get("as_of"),
         known_at=fields.get("known_at"),
+        include_superseded=fields["include_superseded"],
     )
 
 
