@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
-from django.db.models import F, Q
+from django.db.models import Count, F, Max, Min, Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -120,6 +120,37 @@ def read(scope: Scope, session_id: str, *, source: str | None, limit: int, now: 
         except DecryptError as error:
             report_broken(scope, error, row.pk, space_id=row.space_id, table=TURN, now=now)
     return Transcript(turns=turns, total=total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSession:
+    """A session's name, when its first and its latest turn were stored, and how many there are."""
+
+    id: str
+    first: datetime
+    last: datetime
+    turns: int
+
+
+def sessions(scope: Scope, cipher: SpaceCipher, *, most: int, now: datetime) -> list[TurnSession]:
+    """The space's sessions with the latest turns, at most ``most``, the latest first.
+
+    Inside the tenant's transaction.  A session whose latest turn fails decryption is left out.
+    """
+    mine = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id)
+    groups = mine.order_by().values("session_mac")
+    counted = groups.annotate(first=Min("created_at"), last=Max("created_at"), count=Count("pk"), newest=Max("pk"))
+    of = {one["newest"]: one for one in counted.order_by("-last", "-newest")[:most]}
+    found = []
+    for row in mine.filter(pk__in=list(of)).only("pk", "space_id", "about_ct").order_by("-pk"):
+        try:
+            about = orjson.loads(cipher.open_bytes(ABOUT, row.pk, bytes(row.about_ct)))
+        except DecryptError as error:
+            report_broken(scope, error, row.pk, space_id=row.space_id, table=TURN, now=now)
+            continue
+        one = of[row.pk]
+        found.append(TurnSession(id=about["session_id"], first=one["first"], last=one["last"], turns=one["count"]))
+    return sorted(found, key=lambda one: one.last, reverse=True)
 
 
 def delete_session(scope: Scope, session_id: str, *, source: str | None, now: datetime) -> list[int]:

@@ -446,6 +446,7 @@ TABLE = (
         status=404,
         stranger=404,
     ),
+    Row(route="/v1/sessions", method="GET", permission="memory:read", status=200, stranger=200),
     Row(
         route="/v1/history/append",
         method="POST",

@@ -1,0 +1,99 @@
+"""The sessions of one end user: what memories and stored turns name, with counts and times.
+
+Sessions have no rows of their own.  In the database a session is a keyed token of memories and a keyed hash of turns;
+its name is decrypted from one row of each.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Max, Min
+
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.history import turns
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.sealing import open_handles
+from apps.projects.scope import Scope
+
+MOST: Final = 5_000  # sessions of memories, and of turns, that are read: the most recently active
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """created_at, last_active_at: when its first and its latest memory or turn was stored.
+
+    memories: how many can be read.  turns: how many are stored.
+    """
+
+    id: str
+    created_at: datetime
+    last_active_at: datetime
+    memories: int = 0
+    turns: int = 0
+
+    def joined(self, other: "Session") -> "Session":
+        """Both as one; of the same id."""
+        return Session(
+            id=self.id,
+            created_at=min(self.created_at, other.created_at),
+            last_active_at=max(self.last_active_at, other.last_active_at),
+            memories=self.memories + other.memories,
+            turns=self.turns + other.turns,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPage:
+    """sessions: the most recently active first.  total: of all pages."""
+
+    sessions: Sequence[Session] = ()
+    total: int = 0
+
+
+def list_sessions(scope: Scope, *, with_turns: bool, limit: int, offset: int = 0, now: datetime) -> SessionPage:
+    """Sessions of the scope's one space.  with_turns: also those of stored turns, and how many each has.
+
+    Rows that fail decryption are left out.
+    """
+    if not scope.spaces:
+        return SessionPage()
+    found: dict[str, Session] = {}
+    with tenant_transaction(scope, snapshot=True):
+        cipher = open_space(scope.tenant, scope.space)
+        said = list(_of_memories(scope, cipher, now=now))
+        if with_turns:
+            said += [
+                Session(id=one.id, created_at=one.first, last_active_at=one.last, turns=one.turns)
+                for one in turns.sessions(scope, cipher, most=MOST, now=now)
+            ]
+    for one in said:
+        found[one.id] = found[one.id].joined(one) if one.id in found else one
+    ordered = sorted(found.values(), key=lambda one: (one.last_active_at, one.id), reverse=True)
+    return SessionPage(sessions=ordered[offset : offset + limit], total=len(ordered))
+
+
+def _of_memories(scope: Scope, cipher: SpaceCipher, *, now: datetime) -> Iterator[Session]:
+    """One for each session, or in a sealed space, which has no tokens, for each memory of a session."""
+    rows = Memory.objects.within(scope).existing(now)
+    counts: dict[int, tuple[datetime, datetime, int]] = {}  # by the newest memory of a session
+    if not scope.space.is_sealed:
+        groups = rows.exclude(session_token=None).order_by().values("session_token")
+        counted = groups.annotate(first=Min("created_at"), last=Max("created_at"), count=Count("pk"), newest=Max("pk"))
+        counts = {
+            one["newest"]: (one["first"], one["last"], one["count"])
+            for one in counted.order_by("-last", "-newest")[:MOST]
+        }
+        rows = rows.filter(pk__in=list(counts))
+    for row in rows.only("pk", "tenant_id", "space_id", "created_at", "handles_ct"):
+        try:
+            session = open_handles(row, cipher).session
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+            continue
+        if session:
+            first, last, count = counts.get(row.pk, (row.created_at, row.created_at, 1))
+            yield Session(id=session, created_at=first, last_active_at=last, memories=count)
