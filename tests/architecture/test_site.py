@@ -89,3 +89,18 @@ def test_links_out_of_the_docs_are_text_in_the_site() -> None:
 )  # fmt: skip
 def test_a_link_to_nowhere_is_found(text: str, expected: list[str]) -> None:
     assert broken(DOCS / "x.md", text) == expected
+
+
+def test_every_test_that_the_compatibility_page_names_exists() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (DOCS / "compatibility.md").read_text(encoding="utf-8"))
+
+    assert len(named) > 40
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_promise_that_is_kept_names_a_test() -> None:
+    rows = [line.split("|")[1:-1] for line in (DOCS / "compatibility.md").read_text(encoding="utf-8").splitlines()
+            if re.match(r"\| .+ \| (?:present|partly|refused|absent) \|", line)]  # fmt: skip
+
+    assert len(rows) > 50
+    assert [row[0] for row in rows if bool(row[3].strip()) == (row[1].strip() == "absent")] == []
