@@ -54,6 +54,7 @@ class HistoryTurn(ScopedModel):
         )
         indexes = (
             models.Index(fields=("tenant", "space", "session_mac", "id"), name="turn_of_session"),
+            models.Index(fields=("tenant", "space", "-id"), name="turn_newest"),
             models.Index(fields=("tenant", "key_version", "id"), name="turn_key_version"),
         )
 

@@ -55,7 +55,7 @@ class OpenedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """turns: oldest first.  total: of the session, even if fewer were requested."""
+    """turns: oldest first.  total: even if fewer were requested."""
 
     turns: Sequence[OpenedTurn] = ()
     total: int = 0
@@ -100,19 +100,24 @@ def append(
     return answer
 
 
-def read(scope: Scope, session_id: str, *, source: str | None, limit: int, now: datetime) -> Transcript:
-    """The turns of a session, of one source or of all; limit: only the latest so many, 0 for all.
+def read(scope: Scope, session_id: str | None, *, source: str | None, limit: int, now: datetime) -> Transcript:
+    """The turns of a session, or of all, of one source or of all; limit: only the latest so many, 0 for all.
 
-    By number if any turn has one, those without last; else in the order of appending.  Turns that fail decryption are
-    left out.
+    Those of one session by number if any turn has one, those without last; else in the order of appending.  Turns that
+    fail decryption are left out.
     """
     if not scope.spaces:
         return Transcript()
     cipher = open_space(scope.tenant, scope.space)
     with tenant_transaction(scope):
-        rows = _of_session(scope, cipher, session_id, source)
+        if session_id is None:
+            rows = _of_source(HistoryTurn.objects.within(scope).filter(space_id=scope.space.id), cipher, source)
+            order: list[Any] = ["-pk"]
+        else:
+            rows = _of_session(scope, cipher, session_id, source)
+            order = [F("seq").desc(nulls_first=True), "-pk"]
         total = rows.count()
-        latest = list(rows.order_by(F("seq").desc(nulls_first=True), "-pk")[: limit or None])
+        latest = list(rows.order_by(*order)[: limit or None])
     turns = []
     for row in reversed(latest):
         try:

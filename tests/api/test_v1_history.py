@@ -377,3 +377,33 @@ def test_turn_that_fails_its_seal_is_left_out(alice: Caller, acme: OpenedTenant)
         HistoryTurn.objects.within(acme.scope).filter(pk=int(broken["id"][2:])).update(content_ct=b"\x00" * 80)
 
     assert contents(alice) == ["two"]
+
+
+# -- of every session --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_session_the_latest_turns_of_all_are_listed(alice: Caller) -> None:
+    append(alice, {"content": "one", "seq": 9}, {"content": "two", "seq": 1})
+    append(alice, {"content": "three"}, session_id="s2", source="mail")
+    append(alice, {"content": "four", "seq": 5})
+
+    def of_all(**fields: Any) -> list[str]:
+        return [item["content"] for item in post(alice, "list", ALICE | fields)["items"]]
+
+    assert of_all() == ["one", "two", "three", "four"]
+    assert of_all(limit=2) == ["three", "four"]
+    assert of_all(source="mail") == ["three"]
+    assert post(alice, "list", ALICE | {"limit": 1})["total"] == 4
+    assert {item["session_id"] for item in post(alice, "list", ALICE)["items"]} == {"s1", "s2"}
+    assert post(alice, "list", ALICE | {"user_id": "bob"}) == {"items": [], "total": 0}
+    post(alice, "list", ALICE | {"session_id": None}, status=422)
+
+
+def test_of_all_sessions_the_latest_hundred_are_listed(alice: Caller) -> None:
+    for at in range(0, 120, 60):
+        append(alice, *({"content": str(number)} for number in range(at, at + 60)), session_id=f"s{at}")
+
+    listed = post(alice, "list", ALICE)
+
+    assert [item["content"] for item in listed["items"]] == [str(number) for number in range(20, 120)]
+    assert listed["total"] == 120

@@ -21,6 +21,7 @@ from apps.ingest.conversation_sync import append_history, delete_history
 
 MOST_TURNS: Final = 100
 MOST_LISTED: Final = 5_000
+LATEST: Final = 100  # of every session, unless the caller says how many
 WHOSE: Final = {"tenant_id": "acme", "user_id": "alice", "session_id": "s1"}
 
 
@@ -46,11 +47,16 @@ class AppendHistoryInput(IdentityInput, WriteInput):
 
 
 class ListHistoryInput(IdentityInput):
-    never_null = frozenset({"source"})
+    never_null = frozenset({"source", "session_id"})
 
-    session_id = Name()
+    session_id = Name(required=False, help_text="By default the latest turns of every session.")
     source = Label(required=False, help_text="By default every source.")  # type: ignore[assignment]  # the wire's name
-    limit = Clamped(lowest=0, highest=MOST_LISTED, default=0, help_text="The latest turns, at most this many; 0: all.")
+    limit = Clamped(
+        lowest=0,
+        highest=MOST_LISTED,
+        default=0,
+        help_text=f"The latest turns, at most this many; 0: all of a session, of every session {LATEST}.",
+    )
 
 
 class DeleteHistoryInput(IdentityInput):
@@ -166,13 +172,17 @@ class ListHistoryView(NamedView):
         responses=ListHistoryOutput,
     )
     def post(self, request: Request) -> Response:
-        """Read a session, oldest first: by `seq` if any turn has one, else in the order of appending."""
+        """Read a session, oldest first: by `seq` if any turn has one, else in the order of appending.
+
+        Without `session_id`, the latest turns of every session, in the order of appending.
+        """
         fields = self.read(ListHistoryInput)
+        session_id = fields.get("session_id")
         found = read(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
-            fields["session_id"],
+            session_id,
             source=fields.get("source"),
-            limit=fields["limit"],
+            limit=fields["limit"] or (LATEST if session_id is None else 0),
             now=self.now(),
         )
         return Response({"items": [_item(turn) for turn in found.turns], "total": found.total})
