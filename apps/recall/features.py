@@ -76,9 +76,12 @@ class Spoken:
     is_english: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CandidateTurn:
-    """One memory.  actor, session: keyed tokens.  said_at: when it happened, or else when it was stored."""
+    """One memory.  Its fields are in the order of the columns of ``shortlist``, from the id on.
+
+    actor, session: keyed tokens.  said_at: when it happened, or else when it was stored.
+    """
 
     id: int
     actor: int | None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -45,10 +44,10 @@ following as (
     where m.session_token is not null
 ),
 pool as (select id from member union select id from following)
-select m.id, {analysis_of_m}, vector.embedding_ct,
-    before.id, before.analysis_ct, before.embedding_ct, m.actor_token, m.from_assistant, m.session_token,
-    coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.metadata_ct, m.revision, m.type,
-    m.confidence, m.last_accessed_at, m.is_summary
+select {analysis_of_m}, vector.embedding_ct, before.id, before.analysis_ct, before.embedding_ct,
+    m.metadata_ct, m.revision, m.id, m.actor_token, m.from_assistant, m.session_token,
+    coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.type, m.confidence,
+    m.last_accessed_at, m.is_summary
 from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
@@ -79,27 +78,20 @@ left join lateral (
 
 
 class _Row(NamedTuple):
-    """A row of ``_POOL``; the fields after ``before_embedding`` are the memory's."""
+    """A row of ``_POOL``.  analysis, embedding: None if there is none, or it was decrypted before."""
 
-    id: int
     analysis: bytes | None
     embedding: bytes | None
     before_id: int | None
     before_analysis: bytes | None
     before_embedding: bytes | None
-    actor: int | None
-    from_assistant: bool
-    session: int | None
-    said_at: datetime
-    created_at: datetime
-    importance: float
-    access_count: int
     metadata: bytes | None
     revision: int
-    type: str
-    confidence: float
-    last_accessed_at: datetime | None
-    is_summary: bool
+    turn: CandidateTurn
+
+    @property
+    def id(self) -> int:
+        return self.turn.id
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,26 +123,12 @@ def open_shortlist(
     for row in rows:
         if row.id not in spoken or (metadata and not _has_metadata(search, metadata, row)):
             continue
-        turn = CandidateTurn(
-            id=row.id,
-            actor=row.actor,
-            from_assistant=row.from_assistant,
-            session=row.session,
-            said_at=row.said_at,
-            created_at=row.created_at,
-            importance=row.importance,
-            access_count=row.access_count,
-            type=row.type,
-            confidence=row.confidence,
-            last_accessed_at=row.last_accessed_at,
-            is_summary=row.is_summary,
-        )
         before = spoken.get(row.before_id, unread) if row.before_id is not None else None
         features = compute_features(
-            turn, spoken[row.id], before, question, search.vector, statistics, session_token=session_token
+            row.turn, spoken[row.id], before, question, search.vector, statistics, session_token=session_token
         )
         candidates.append(
-            OpenedCandidate(features=features, fingerprint=analyses[row.id].fingerprint, is_summary=row.is_summary)
+            OpenedCandidate(features=features, fingerprint=analyses[row.id].fingerprint, is_summary=row.turn.is_summary)
         )
     return candidates
 
@@ -204,7 +182,7 @@ def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
             [list(ids), *mine, *mine, search.now, *search.values, is_of_another_time, *mine, *vector,
              is_of_another_time, *mine, *at, search.now, project, project, *vector],
         )  # fmt: skip
-        return [_Row(*row) for row in cursor.fetchall()]
+        return [_Row._make((*row[:7], CandidateTurn(*row[7:]))) for row in cursor.fetchall()]
 
 
 def _statistics(search: Search, question: Question) -> Statistics:
