@@ -39,6 +39,7 @@ class Edit:
     metadata: Mapping[str, Any] | None = None
     source: str | None = None
     event_type: str | None = None
+    pinned: bool | None = None
 
 
 class EditStatus(StrEnum):
@@ -127,6 +128,7 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
         "metadata": metadata,
         "source": row.source or None,
         "event_type": row.event_type or None,
+        "pinned": row.pinned,
     }
     wanted: dict[str, Any] = {
         "tags": tags if one.tags is None else list(one.tags),
@@ -134,14 +136,15 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
         "metadata": metadata if one.metadata is None else dict(one.metadata),
         "source": (row.source if one.source is None else one.source) or None,
         "event_type": (row.event_type if one.event_type is None else one.event_type) or None,
+        "pinned": row.pinned if one.pinned is None else one.pinned,
     }
     diff = {name: {"old": before[name], "new": new} for name, new in wanted.items() if not _is_same(before[name], new)}
     if not diff:
         return diff
     columns = ["updated_at", "changed_txid"]
     row.updated_at, row.changed_txid = now, space.txid
-    for name in {"importance", "source", "event_type"} & diff.keys():
-        setattr(row, name, wanted[name] if name == "importance" else wanted[name] or "")
+    for name in {"importance", "source", "event_type", "pinned"} & diff.keys():
+        setattr(row, name, "" if wanted[name] is None else wanted[name])
         columns.append(name)
     if {"tags", "metadata"} & diff.keys():
         seal_changed(row, cipher, tags=wanted["tags"], metadata=wanted["metadata"])

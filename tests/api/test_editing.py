@@ -1,4 +1,4 @@
-"""PATCH /memory/{id} and POST /memory/batch-update: labels, tags, importance and metadata change, and nothing else."""
+"""PATCH /memory/{id} and POST /memory/batch-update: labels, tags, importance, metadata and pins, and nothing else."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 from apps.apikeys.onboarding import OpenedTenant
+from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
@@ -355,3 +356,31 @@ def test_other_environments_key_reaches_nothing(
     memory = alice.add(TEXT)
 
     assert patch(call_with(acme.keys[Environment.STAGING]), memory["id"], tags=["a"]).status_code == 404
+
+
+# -- pins --------------------------------------------------------------------------------------------------------------
+
+
+def test_whoever_may_review_pins_a_memory_and_unpins_it(alice: Caller, acme: OpenedTenant) -> None:
+    reviewer = replace(alice, key=make_api_key(acme.scope, scopes=[*DEFAULT, "candidates:review"]).text)
+    memory = alice.add(TEXT)
+
+    assert patch(reviewer, memory["id"], pinned=True).json()["pinned"] is True
+    assert patch(reviewer, memory["id"], tags=["a"]).json()["pinned"] is True
+    assert alice("GET", f"/memory/{memory['id']}").json()["pinned"] is True
+    body = {"items": [{"memory_id": memory["id"], "pinned": False}]}
+    assert reviewer("POST", "/memory/batch-update", body).json()["results"][0]["changed_fields"] == ["pinned"]
+    assert alice("GET", f"/memory/{memory['id']}").json()["pinned"] is False
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_nobody_else_does(alice: Caller, value: bool) -> None:
+    memory = alice.add(TEXT)
+
+    refused = [
+        patch(alice, memory["id"], pinned=value, tags=["a"]),
+        alice("POST", "/memory/batch-update", {"items": [{"memory_id": memory["id"], "pinned": value}]}),
+    ]
+
+    assert [(one.status_code, one.json()["error"]["code"]) for one in refused] == [(403, "INSUFFICIENT_SCOPE")] * 2
+    assert alice("GET", f"/memory/{memory['id']}").json()["tags"] == []

@@ -90,7 +90,7 @@ class BatchUpdateView(ApiView):
         """
         fields, now = self.read(BatchInput), self.now()
         scope = self.reader(writes=True)
-        results = edit_many(scope, [edit_of(item["memory_id"], item) for item in fields["items"]], now=now)
+        results = edit_many(scope, [edit_of(scope, item["memory_id"], item) for item in fields["items"]], now=now)
         return Response(_body(results), status=207)
 
 

@@ -10,16 +10,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.collection_fields import Metadata, Tags
-from apps.api.fields import Fraction, Label
+from apps.api.fields import Flag, Fraction, Label
 from apps.api.input_serializers import WriteInput
 from apps.api.memory.memory_output import MemoryDetailsOutput, described_body
 from apps.api.operations import operation
+from apps.api.permissions import InsufficientScope
 from apps.api.views import ApiView
 from apps.ingest.memory_details import describe_memory
 from apps.memories.editing import Edit, edit
+from apps.projects.scope import Scope
 from apps.recall import read_log
 
-EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type")
+EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type", "pinned")
+PINS: Final = "candidates:review"  # the permission to pin: age limits of retention do not apply to pinned memories
 
 
 class EditInput(WriteInput):
@@ -34,6 +37,7 @@ class EditInput(WriteInput):
         required=False, allow_blank=True, help_text="A label, stored unencrypted; an empty string clears it."
     )
     event_type = Label(required=False, allow_blank=True, help_text="Stored unencrypted; an empty string clears it.")
+    pinned = Flag(required=False, help_text=f"Kept whatever its age.  Needs the permission `{PINS}`.")
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
@@ -43,8 +47,10 @@ class EditInput(WriteInput):
         return fields
 
 
-def edit_of(memory_id: int, fields: Mapping[str, Any]) -> Edit:
-    """The edit that the fields of an EditInput describe."""
+def edit_of(scope: Scope, memory_id: int, fields: Mapping[str, Any]) -> Edit:
+    """The edit that the fields of an EditInput describe.  Raises InsufficientScope."""
+    if "pinned" in fields and PINS not in scope.permissions:
+        raise InsufficientScope(f"Insufficient scope. Missing: {PINS}")
     return Edit(memory_id=memory_id, **{name: fields[name] for name in EDITABLE if name in fields})
 
 
@@ -66,11 +72,11 @@ class MemoryView(ApiView):
         responses=MemoryDetailsOutput,
     )
     def patch(self, request: Request, memory_id: int) -> Response:
-        """Change a memory's tags, importance, metadata and labels.  Its text does not change.
+        """Change a memory's tags, importance, metadata, labels and pin.  Its text does not change.
 
         `tags` and `metadata` replace the stored values.  The change is recorded in the memory's history.
         """
         fields, now = self.read(EditInput), self.now()
         scope = self.reader(writes=True)
-        edit(scope, edit_of(memory_id, fields), now=now)
+        edit(scope, edit_of(scope, memory_id, fields), now=now)
         return Response(described_body(describe_memory(scope, memory_id, now=now)))
