@@ -1,15 +1,16 @@
 """Conversation history: turns stored in their original words and order, for their owner."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
-from django.db.models import Count, F, Max, Min, Q
+from django.db.models import F, Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.activity import Activity, activity_by
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -111,7 +112,7 @@ def read(scope: Scope, session_id: str | None, *, source: str | None, limit: int
     cipher = open_space(scope.tenant, scope.space)
     with tenant_transaction(scope):
         if session_id is None:
-            rows = _of_source(HistoryTurn.objects.within(scope).filter(space_id=scope.space.id), cipher, source)
+            rows = _of_source(_of_space(scope), cipher, source)
             order: list[Any] = ["-pk"]
         else:
             rows = _of_session(scope, cipher, session_id, source)
@@ -127,35 +128,19 @@ def read(scope: Scope, session_id: str | None, *, source: str | None, limit: int
     return Transcript(turns=turns, total=total)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnSession:
-    """A session's name, when its first and its latest turn were stored, and how many there are."""
-
-    id: str
-    first: datetime
-    last: datetime
-    turns: int
-
-
-def sessions(scope: Scope, cipher: SpaceCipher, *, most: int, now: datetime) -> list[TurnSession]:
-    """The space's sessions with the latest turns, at most ``most``, the latest first.
+def sessions(scope: Scope, cipher: SpaceCipher, *, most: int, now: datetime) -> Iterator[tuple[str, Activity]]:
+    """The name and the activity of the space's sessions with the latest turns, at most ``most``.
 
     Inside the tenant's transaction.  A session whose latest turn fails decryption is left out.
     """
-    mine = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id)
-    groups = mine.order_by().values("session_mac")
-    counted = groups.annotate(first=Min("created_at"), last=Max("created_at"), count=Count("pk"), newest=Max("pk"))
-    of = {one["newest"]: one for one in counted.order_by("-last", "-newest")[:most]}
-    found = []
-    for row in mine.filter(pk__in=list(of)).only("pk", "space_id", "about_ct").order_by("-pk"):
+    activity = activity_by("session_mac", _of_space(scope), most=most)
+    for row in _of_space(scope).filter(pk__in=list(activity)).only("pk", "space_id", "about_ct"):
         try:
             about = orjson.loads(cipher.open_bytes(ABOUT, row.pk, bytes(row.about_ct)))
         except DecryptError as error:
             report_broken(scope, error, row.pk, space_id=row.space_id, table=TURN, now=now)
             continue
-        one = of[row.pk]
-        found.append(TurnSession(id=about["session_id"], first=one["first"], last=one["last"], turns=one["count"]))
-    return sorted(found, key=lambda one: one.last, reverse=True)
+        yield about["session_id"], activity[row.pk]
 
 
 def delete_session(scope: Scope, session_id: str, *, source: str | None, now: datetime) -> list[int]:
@@ -175,7 +160,7 @@ def delete_turns(scope: Scope, turn_ids: Sequence[int], *, source: str | None, n
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
         mine = scope.in_spaces(space)
-        rows = HistoryTurn.objects.within(mine).filter(space_id=space.id, pk__in=list(turn_ids))
+        rows = _of_space(mine).filter(pk__in=list(turn_ids))
         return _delete(mine, _of_source(rows, cipher, source), now=now)
 
 
@@ -239,8 +224,7 @@ def _stored(scope: Scope, drafts: Sequence[_Draft]) -> dict[bytes, HistoryTurn]:
     macs = [mac for draft in drafts for mac in draft.macs]
     if not macs:
         return {}
-    rows = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id)
-    found = rows.filter(Q(key_mac__in=macs) | Q(position_mac__in=macs))
+    found = _of_space(scope).filter(Q(key_mac__in=macs) | Q(position_mac__in=macs))
     return {bytes(mac): row for row in found for mac in (row.key_mac, row.position_mac) if mac is not None}
 
 
@@ -258,10 +242,13 @@ def _sealed(scope: Scope, cipher: SpaceCipher, draft: _Draft, turn_id: int, *, n
     )
 
 
+def _of_space(scope: Scope) -> ScopedQuerySet[HistoryTurn]:
+    return HistoryTurn.objects.within(scope).filter(space_id=scope.space.id)
+
+
 def _of_session(scope: Scope, cipher: SpaceCipher, session_id: str, source: str | None) -> ScopedQuerySet[HistoryTurn]:
     session_mac = cipher.identity_mac("history.session", session_id)
-    rows = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id, session_mac=session_mac)
-    return _of_source(rows, cipher, source)
+    return _of_source(_of_space(scope).filter(session_mac=session_mac), cipher, source)
 
 
 def _of_source(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Count, Max, Min
-
+from apps.core.activity import Activity, activity_by
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.history import turns
@@ -67,8 +66,8 @@ def list_sessions(scope: Scope, *, with_turns: bool, limit: int, offset: int = 0
         said = list(_of_memories(scope, cipher, now=now))
         if with_turns:
             said += [
-                Session(id=one.id, created_at=one.first, last_active_at=one.last, turns=one.turns)
-                for one in turns.sessions(scope, cipher, most=MOST, now=now)
+                Session(id=name, created_at=one.first, last_active_at=one.last, turns=one.rows)
+                for name, one in turns.sessions(scope, cipher, most=MOST, now=now)
             ]
     for one in said:
         found[one.id] = found[one.id].joined(one) if one.id in found else one
@@ -79,15 +78,10 @@ def list_sessions(scope: Scope, *, with_turns: bool, limit: int, offset: int = 0
 def _of_memories(scope: Scope, cipher: SpaceCipher, *, now: datetime) -> Iterator[Session]:
     """One for each session, or in a sealed space, which has no tokens, for each memory of a session."""
     rows = Memory.objects.within(scope).existing(now)
-    counts: dict[int, tuple[datetime, datetime, int]] = {}  # by the newest memory of a session
+    activity: dict[int, Activity] = {}  # by the newest memory of a session
     if not scope.space.is_sealed:
-        groups = rows.exclude(session_token=None).order_by().values("session_token")
-        counted = groups.annotate(first=Min("created_at"), last=Max("created_at"), count=Count("pk"), newest=Max("pk"))
-        counts = {
-            one["newest"]: (one["first"], one["last"], one["count"])
-            for one in counted.order_by("-last", "-newest")[:MOST]
-        }
-        rows = rows.filter(pk__in=list(counts))
+        activity = activity_by("session_token", rows.exclude(session_token=None), most=MOST)
+        rows = rows.filter(pk__in=list(activity))
     for row in rows.only("pk", "tenant_id", "space_id", "created_at", "handles_ct"):
         try:
             session = open_handles(row, cipher).session
@@ -95,5 +89,5 @@ def _of_memories(scope: Scope, cipher: SpaceCipher, *, now: datetime) -> Iterato
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
             continue
         if session:
-            first, last, count = counts.get(row.pk, (row.created_at, row.created_at, 1))
+            first, last, count = activity.get(row.pk, Activity(row.created_at, row.created_at, 1))
             yield Session(id=session, created_at=first, last_active_at=last, memories=count)

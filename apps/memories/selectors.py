@@ -78,12 +78,12 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
 
 
 def replaced_by(scope: Scope, memory_id: int, *, now: datetime) -> list[int]:
-    """The ids of the memories that this one replaced and that can still be read, newest first."""
-    if not scope.spaces:
-        return []
-    with tenant_transaction(scope):
-        replaced = Memory.objects.within(scope).existing(now).filter(superseded_by_id=memory_id)
-        return list(replaced.order_by("-pk").values_list("pk", flat=True))
+    """The ids of the memories that this one replaced and that can still be read, newest first.
+
+    Inside the tenant's transaction.
+    """
+    replaced = Memory.objects.within(scope).existing(now).filter(superseded_by_id=memory_id)
+    return list(replaced.order_by("-pk").values_list("pk", flat=True))
 
 
 def replacements_among(scope: Scope, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
