@@ -104,8 +104,9 @@ def terms(text: str) -> list[str]:
     language = language_of(plain)
     if language == ENGLISH:
         return _stem("english", [BASES.get(word, word) for word in plain if word not in STOP_WORDS])
-    small = SMALL_WORDS[language] | STOP_WORDS
-    kept = [(word, form) for word, form in zip(plain, words, strict=True) if word not in small]
+    small = SMALL_WORDS[language]
+    pairs = zip(plain, words, strict=True)
+    kept = [(word, form) for word, form in pairs if word not in STOP_WORDS and word not in small]
     stems = _stem("english", [BASES.get(word, word) for word, _ in kept])
     own = _stem(_ALGORITHMS[language], [form for _, form in kept])
     return [term for stem, other in zip(stems, own, strict=True) for term in (stem, f"{language}:{folded(other)}")]

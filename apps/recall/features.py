@@ -39,17 +39,10 @@ class Statistics:
         )
 
     def measure(self, analysis: TextAnalysis, vector: NDArray[np.float32] | None) -> "Spoken":
-        found, length = analysis.count(self._asked), analysis.length
-        words = weighted_bm25(self._weights, found, length, average_length=self._average_length) if found else 0.0
-        return Spoken(
-            found=found,
-            length=length,
-            words=words,
-            vector=vector,
-            is_question=analysis.is_question,
-            kinds=analysis.kinds,
-            is_english=analysis.is_english,
-        )
+        found, words = analysis.count(self._asked), 0.0
+        if found:
+            words = weighted_bm25(self._weights, found, analysis.length, average_length=self._average_length)
+        return Spoken(analysis=analysis, found=found, words=words, vector=vector)
 
     def coverage(self, found: Collection[str]) -> float:
         """Share, 0..1, of the question's terms, weighted by idf, that are among these."""
@@ -62,18 +55,13 @@ class Statistics:
 class Spoken:
     """The text of one turn, measured for a question.
 
-    found: the question's terms in it, and how often.  length: in terms.  words: exact BM25.  vector: None if it has no
-    embedding yet.  is_question: it ends with "?".  kinds: the types of answer in it (``text.answer_types``).
-    is_english: no other language was detected.
+    found: the question's terms in it, and how often.  words: exact BM25.  vector: None if it has no embedding yet.
     """
 
+    analysis: TextAnalysis
     found: Mapping[str, int]
-    length: int
     words: float
     vector: NDArray[np.float32] | None
-    is_question: bool
-    kinds: int
-    is_english: bool
 
 
 @dataclass(slots=True)
@@ -141,11 +129,11 @@ def compute_features(
         session=turn.session,
         in_session=turn.session is not None and turn.session == session_token,
         date_match=_time_match(question, turn.said_at),
-        length=said.length,
-        is_question=said.is_question,
-        follows_question=before is not None and before.is_question,
-        is_english=said.is_english,
-        is_expected=bool(question.expected & said.kinds),
+        length=said.analysis.length,
+        is_question=said.analysis.is_question,
+        follows_question=before is not None and before.analysis.is_question,
+        is_english=said.analysis.is_english,
+        is_expected=bool(question.expected & said.analysis.kinds),
         created_at=turn.created_at,
         importance=turn.importance,
         access_count=turn.access_count,

@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from apps.crypto.services import DecryptError, SpaceCipher
+from apps.crypto.services import SpaceCipher
 from apps.edges.opened import Neighbour
 from apps.edges.selectors import contradictions, neighbours
-from apps.memories import integrity
-from apps.memories.analyses import SealedAnalysis, fetch_analyses, open_analyses
+from apps.memories.analyses import fetch_analyses, open_analyses
 from apps.memories.selectors import replacements_among
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
 from apps.recall.retrievers.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.search import conditions, moment_of
-from apps.recall.shortlist import has_metadata
+from apps.recall.shortlist import passes_metadata
 
 LOOKED_AT: Final = 64  # best of the ranking that are checked for contradictions
 
@@ -68,17 +67,14 @@ class Relations:
         against: dict[int, list[int]] = {}
         doubted: dict[int, list[int]] = {}
         # Weaker memory to those against it; doubted: those that move just behind them, because they may be outdated.
-        for stronger, weaker, is_doubted in contradictions(
-            self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]]
-        ):
+        pairs = contradictions(self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]])
+        if self.filters.include_superseded:
+            mine = self.scope.in_spaces(self.space)
+            pairs += [(*pair, True) for pair in replacements_among(mine, [one.id for one in lifted])]
+        for stronger, weaker, is_doubted in pairs:
             against.setdefault(weaker, []).append(stronger)
             if is_doubted:
                 doubted.setdefault(weaker, []).append(stronger)
-        if self.filters.include_superseded:
-            mine = self.scope.in_spaces(self.space)
-            for newer, older in replacements_among(mine, [one.id for one in lifted]):
-                against.setdefault(older, []).append(newer)
-                doubted.setdefault(older, []).append(newer)
         return Related(
             ranked=lower(lifted, against.keys() - doubted.keys(), doubted),
             reached=reached,
@@ -112,15 +108,13 @@ class Relations:
         """Decrypt what is compared of these.  A failure is reported, and no path leads through that memory."""
         scope, space, cipher, moment = self.scope, self.space, self.cipher, moment_of(self.filters, now=self.now)
         rows = fetch_analyses(scope, space, sorted(memory_ids), moment)
-        if metadata := self.filters.metadata:
-            rows = [row for row in rows if self._has_metadata(metadata, row)]
-        sealed = {row.id: row.analysis for row in rows}
+        sealed = {
+            row.id: row.analysis
+            for row in rows
+            if passes_metadata(
+                self.filters.metadata, cipher, row.id, row.metadata, row.revision,
+                scope=scope, space=space, now=self.now,
+            )
+        }  # fmt: skip
         for memory_id, one in open_analyses(scope, space, sealed, cipher, moment, now=self.now).items():
             self.fingerprints[memory_id] = one.fingerprint
-
-    def _has_metadata(self, wanted: Mapping[str, object], row: SealedAnalysis) -> bool:
-        try:
-            return has_metadata(wanted, self.cipher, row.id, row.metadata, row.revision)
-        except DecryptError as error:
-            integrity.note(self.scope, error, row.id, space_id=self.space.id, now=self.now)
-            return False

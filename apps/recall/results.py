@@ -12,8 +12,9 @@ from apps.recall.replay import Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which memories a recall may return.  Empty means any.  speakers: names, of which the first
-    word counts.  tags: any of them.  since, until: created, inclusive.
+    """Which memories a recall may return.  Empty means any.  speakers: names, of which the first word counts.
+
+    tags: any of them.  since, until: created, inclusive.
 
     as_of: memories valid at that time, even if replaced since.  known_at: only what had been written by then; without
     as_of, also valid at that time.  include_superseded: also memories that were replaced; in place of these times.

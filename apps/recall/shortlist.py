@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from apps.memories.analyses import ANALYSIS_SQL, open_analyses
 from apps.memories.models.memory import METADATA
 from apps.memories.nearest import decrypt_embeddings
 from apps.memories.validity import AsOf, true_sql
+from apps.projects.scope import Scope, SpaceRef
 from apps.recall.features import CandidateTurn, Statistics, compute_features
 from apps.recall.question import Question
 from apps.recall.ranking import Features
@@ -121,7 +123,10 @@ def open_shortlist(
     unread = statistics.measure(_NOTHING, None)  # a previous turn that fails to decrypt does not affect the next
     candidates: list[OpenedCandidate] = []
     for row in rows:
-        if row.id not in spoken or (metadata and not _has_metadata(search, metadata, row)):
+        if row.id not in spoken or not passes_metadata(
+            metadata, search.cipher, row.id, row.metadata, row.revision,
+            scope=search.scope, space=search.space, now=search.now,
+        ):  # fmt: skip
             continue
         before = spoken.get(row.before_id, unread) if row.before_id is not None else None
         features = compute_features(
@@ -143,11 +148,22 @@ def has_metadata(
     return all(said.get(name) == value for name, value in wanted.items())
 
 
-def _has_metadata(search: Search, wanted: Mapping[str, object], row: _Row) -> bool:
+def passes_metadata(
+    wanted: Mapping[str, object],
+    cipher: SpaceCipher,
+    memory_id: int,
+    blob: bytes | None,
+    revision: int,
+    *,
+    scope: Scope,
+    space: SpaceRef,
+    now: datetime,
+) -> bool:
+    """As ``has_metadata``; true if nothing is wanted.  Metadata that fail decryption are reported, and do not pass."""
     try:
-        return has_metadata(wanted, search.cipher, row.id, row.metadata, row.revision)
+        return not wanted or has_metadata(wanted, cipher, memory_id, blob, revision)
     except DecryptError as error:
-        integrity.note(search.scope, error, row.id, space_id=search.space.id, now=search.now)
+        integrity.note(scope, error, memory_id, space_id=space.id, now=now)
         return False
 
 
