@@ -3,6 +3,7 @@
 tests/api/test_schema_fuzz.py checks the server against the published document.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
@@ -89,7 +90,20 @@ class RefusalOutput(serializers.Serializer[Any]):
     retry_after = serializers.IntegerField(required=False)
 
 
+class ProfileRefusalOutput(serializers.Serializer[Any]):
+    """Every error of a profile's routes has this shape."""
+
+    error = serializers.CharField()
+    code = serializers.CharField()
+    request_id = serializers.CharField()
+    details = FindingOutput(many=True, required=False)
+
+
 class ApiSchema(AutoSchema):
+    refused: type[serializers.Serializer[Any]] = RefusalOutput
+    refusal = "Refused"  # begins the names of its error responses
+    statuses: Mapping[int, int] = {}  # in place of others
+
     def get_override_parameters(self) -> list[Any]:
         if not self.view.authentication_classes:
             return []
@@ -124,11 +138,11 @@ class ApiSchema(AutoSchema):
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if not operation:
             return operation
-        self.resolve_serializer(RefusalOutput, "response")
+        self.resolve_serializer(self.refused, "response")
         for answer in operation["responses"].values():
             answer["headers"] = {name: _header(name) for name in ANSWER_HEADERS}
         for status in sorted(self._refusals(has_body="requestBody" in operation)):
-            operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_refusal(status)}"}
+            operation["responses"][str(status)] = {"$ref": f"#/components/responses/{self.refusal}{status}"}
         return operation
 
     def _refusals(self, *, has_body: bool) -> set[int]:
@@ -142,7 +156,7 @@ class ApiSchema(AutoSchema):
             statuses.update(CHANGING)
         if "{" in self.path:
             statuses.add(404)
-        return statuses
+        return {self.statuses.get(status, status) for status in statuses}
 
     def _resolve_path_parameters(self, variables: Any) -> list[dict[str, Any]]:
         parameters: list[dict[str, Any]] = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
@@ -217,21 +231,22 @@ def _header(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/headers/{name}"}
 
 
-def _refusal(status: int) -> str:
-    return f"Refused{status}"
-
-
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Postprocessing hook of drf-spectacular: add the error responses shared by all operations, each defined once."""
-    kinds = {status: kind for kind, status in reversed(list(STATUSES.items()))}
     result["components"]["headers"] = ANSWER_HEADERS
     result["components"]["securitySchemes"] = SCHEMES
     result["components"]["responses"] = {
-        _refusal(status): {
-            "description": (kinds[status].__doc__ or "").partition("\n")[0],
-            "headers": {name: _header(name) for name in ANSWER_HEADERS} | REFUSAL_HEADERS.get(status, {}),
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
-        }
+        f"{prefix}{status}": _refusal(status, schema)
+        for prefix, schema in (("Refused", "Refusal"), ("ProfileRefused", "ProfileRefusal"))
         for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING})
     }
     return result
+
+
+def _refusal(status: int, schema: str) -> dict[str, Any]:
+    kinds = {status: kind for kind, status in reversed(list(STATUSES.items()))}
+    return {
+        "description": (kinds[status].__doc__ or "").partition("\n")[0],
+        "headers": {name: _header(name) for name in ANSWER_HEADERS} | REFUSAL_HEADERS.get(status, {}),
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
+    }

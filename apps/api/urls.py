@@ -70,6 +70,11 @@ from apps.api.memory.search_routed import SearchRoutedView
 from apps.api.memory.summarize import ClustersView, SummarizeView
 from apps.api.memory.synthesize import SynthesizeView
 from apps.api.memory.upload import UploadView
+from apps.api.profiles.erasures import ErasuresView, ErasureView
+from apps.api.profiles.extract import ExtractView
+from apps.api.profiles.memories import TypedMemoriesView, TypedMemoryView
+from apps.api.profiles.recall import AskView, TypedRecallView
+from apps.api.profiles.sessions import ProfileSessionsView, ProfileSessionView, ProfilesView, ProfileTurnsView
 from apps.api.reference import DocsView, SchemaView
 from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
@@ -172,6 +177,17 @@ urlpatterns = [
     path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
     path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    path("v1/memory/<str:ns>", ProfilesView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/memories", TypedMemoriesView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>", TypedMemoryView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/recall", TypedRecallView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/ask", AskView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/extract", ExtractView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/sessions", ProfileSessionsView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>", ProfileSessionView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>/turns", ProfileTurnsView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/erasures", ErasuresView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>", ErasureView.as_view()),
     path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),

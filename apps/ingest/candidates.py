@@ -13,6 +13,7 @@ from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
 from apps.ingest.change_rules import Effect
 from apps.memories.opened import OpenedMemory
+from apps.memories.typed import TypedMemory, embedder_of
 from apps.memories.types import TYPES, MemoryType
 from text.mentions import NOBODY, Mentions
 from text.predicates import PredicateClaim
@@ -108,7 +109,8 @@ class Proposal:
     importance: 0..1, or None when the caller gave none; 0.5 and more is an explicit "remember this" and is kept whole.
     role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
     kept: set for an imported memory.  reviewed: set for a candidate that a reviewer accepted.
-    stated: set for a fact stated as such.  reading: set if a language model was called for it.
+    stated: set for a fact stated as such.  typed: set for a typed memory.
+    reading: set if a language model was called for it.
     is_overheard: part of a conversation, not addressed to this service; unsure candidates then go to review unless the
     project decides otherwise.
     asked_at: time of the request, if it has waited in a queue since.
@@ -134,6 +136,7 @@ class Proposal:
     reviewed: ReviewedExtraction | None = None
     reading: ModelReading | None = None
     stated: StatedFact | None = None
+    typed: TypedMemory | None = None
     is_overheard: bool = False
     pinned: bool = False
     asked_at: datetime | None = None
@@ -148,7 +151,8 @@ class Proposal:
     @property
     def is_meant(self) -> bool:
         """Whether it is to be remembered as it is, instead of being gated."""
-        return self.is_explicit or self.kept is not None or self.reviewed is not None or self.stated is not None
+        stated = (self.kept, self.reviewed, self.stated, self.typed)
+        return self.is_explicit or any(one is not None for one in stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +232,7 @@ class MemoryCandidate:
     reason: str = ""
     memory_id: int | None = None
     review_id: int | None = None
+    public_id: str = ""  # of a typed memory
 
     # extract_entities: the entities it mentions, and the relations between them
     about: Mentions = NOBODY
@@ -287,6 +292,17 @@ class MemoryCandidate:
     def from_assistant(self) -> bool:
         """Whether the speaker is neither the user nor a named person."""
         return self.type == "reference" and self.actor is None
+
+    @property
+    def embeds(self) -> bool:
+        """Whether our embedder makes its vector: not of a typed memory with the caller's own, nor of a typed task."""
+        typed = self.proposal.typed
+        return typed is None or (typed.vector is None and typed.type != "task")
+
+    def embedder(self, ours: str) -> str:
+        """The id of the embedder that made its vector."""
+        typed = self.proposal.typed
+        return ours if typed is None or typed.vector is None else embedder_of(typed.vector)
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
         self.decision, self.reason, self.memory_id = decision, reason, memory_id

@@ -47,6 +47,7 @@ class MemoryState:
     parts: "list[ClaimState]" = field(default_factory=list)
     ended: "list[EndedWords]" = field(default_factory=list)
     outdated_by: int | None = None
+    public_id: str = ""
     was_outdated_by: int | None = None
 
     @classmethod
@@ -72,6 +73,7 @@ class MemoryState:
             reason=row.superseded_reason,
             outdated_by=row.outdated_by_id,
             was_outdated_by=row.outdated_by_id,
+            public_id=row.public_id,
         )
 
     @property

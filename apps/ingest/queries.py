@@ -11,7 +11,7 @@ from apps.projects.scope import Scope
 _READ = (
     "id", "tenant_id", "type", "text_mac", "said_mac", "slot", "value_mac", "validity", "created_at",
     "superseded_by_id", "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from",
-    "source", "source_kind", "source_strength", "pinned", "event_at", "outdated_by_id",
+    "source", "source_kind", "source_strength", "pinned", "event_at", "outdated_by_id", "public_id",
 )  # fmt: skip
 
 
@@ -52,6 +52,10 @@ select {MEMORY.sql} from (
         select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
         and slot >= wanted.mac and slot <= wanted.mac order by slot) same
     union
+    select same.* from unnest(%s::text[]) wanted(id) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and public_id >= wanted.id and public_id <= wanted.id and retention_status = 'active' order by public_id) same
+    union
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
         select tenant_id, memory_id from memories_memoryclaim where tenant_id = %s and space_id = %s
         and slot >= wanted.mac and slot <= wanted.mac order by slot) same
@@ -71,13 +75,24 @@ select {ROW_COLUMNS.sql} from memories_memory memory where memory.tenant_id = %s
   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s) and memory.id = %s"""  # noqa: S608
 
 
-def execute_alike(cursor: Any, scope: Scope, space_id: int, *, macs: Collection[bytes], slots: Sequence[bytes]) -> None:
-    """Select and lock the memories with one of these digests or slots.  The cursor's rows are ``MEMORY``'s."""
+def execute_alike(
+    cursor: Any,
+    scope: Scope,
+    space_id: int,
+    *,
+    macs: Collection[bytes],
+    slots: Sequence[bytes],
+    public_ids: Sequence[str],
+) -> None:
+    """Select and lock the memories with one of these digests, slots or public ids.
+
+    The cursor's rows are ``MEMORY``'s.
+    """
     mine, project_id = [scope.tenant_id, space_id], scope.project_id
     cursor.execute(
         ALIKE,
-        [list(macs), *mine, list(macs), *mine, slots, *mine, slots, *mine, scope.environment.value, project_id,
-         project_id],
+        [list(macs), *mine, list(macs), *mine, slots, *mine, public_ids, *mine, slots, *mine,
+         scope.environment.value, project_id, project_id],
     )  # fmt: skip
 
 

@@ -14,8 +14,10 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.history import turns
 from apps.memories import integrity
-from apps.memories.models import Memory
+from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.sealing import open_handles
+from apps.memories.services import expire
+from apps.memories.spaces import lock_space, touch
 from apps.projects.scope import Scope
 
 MOST: Final = 5_000  # sessions of memories, and of turns, that are read: the most recently active
@@ -91,3 +93,43 @@ def _of_memories(scope: Scope, cipher: SpaceCipher, *, now: datetime) -> Iterato
         if session:
             first, last, count = activity.get(row.pk, Activity(row.created_at, row.created_at, 1))
             yield Session(id=session, created_at=first, last_active_at=last, memories=count)
+
+
+def end_session(scope: Scope, session_id: str, *, now: datetime) -> int:
+    """Let the tasks of a session expire now; returns how many.  Its other memories stay, and so do its turns."""
+    if not scope.spaces:
+        return 0
+    with tenant_transaction(scope):
+        _, cipher = lock_space(scope)
+        tasks = Memory.objects.within(scope).existing(now).filter(type="task")
+        ids = _of_session(scope, tasks, cipher, session_id, now=now)
+        Memory.objects.within(scope).filter(pk__in=ids).update(expires_at=now, updated_at=now)
+        expire(scope, ids=ids, limit=len(ids), now=now)
+        if ids:
+            touch(scope, scope.space.id)
+    return len(ids)
+
+
+def memories_of_session(scope: Scope, session_id: str, *, now: datetime) -> list[int]:
+    """The memories of a session that can be read by id, oldest first."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        cipher = open_space(scope.tenant, scope.space)
+        return _of_session(scope, Memory.objects.within(scope).existing(now), cipher, session_id, now=now)
+
+
+def _of_session(
+    scope: Scope, rows: MemoryQuerySet, cipher: SpaceCipher, session_id: str, *, now: datetime
+) -> list[int]:
+    """Those of these rows that name the session, by its token or, in a sealed space, after decryption."""
+    if cipher.is_searchable:
+        rows = rows.filter(session_token=cipher.session_token(session_id))
+    found: list[int] = []
+    for row in rows.order_by("pk").only("pk", "tenant_id", "space_id", "handles_ct"):
+        try:
+            if open_handles(row, cipher).session == session_id:
+                found.append(row.pk)
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+    return found

@@ -60,6 +60,7 @@ class SpaceSnapshot:
     _by_text: dict[bytes, list[MemoryState]] = field(default_factory=dict)
     _by_said: dict[bytes, list[MemoryState]] = field(default_factory=dict)
     _by_slot: dict[bytes, list[SlotHolder]] = field(default_factory=dict)
+    _by_public_id: dict[str, MemoryState] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
     vectors: list[tuple[MemoryState, MemoryCandidate, NDArray[np.float32]]] = field(default_factory=list)
     near_rows: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
@@ -154,6 +155,10 @@ class SpaceSnapshot:
         is_told = all(candidate.is_listed or self.is_of_one_time(candidate, known) for known in found)
         return found[0] if found and is_told else None
 
+    def with_public_id(self, public_id: str) -> MemoryState | None:
+        """The memory with this id, current or not, if it was read or is of this batch."""
+        return self._by_public_id.get(public_id)
+
     def in_slot(self, slot: bytes) -> Sequence[SlotHolder]:
         """Every existing memory or claim that holds or held the slot, oldest first."""
         return self._by_slot.get(slot, ())
@@ -228,7 +233,7 @@ class SpaceSnapshot:
         else:
             minutes = candidate.proposal.ttl_minutes
             lasts = timedelta(minutes=minutes) if minutes else candidate.lasts
-            end = self.now + lasts if lasts else None
+            end = None if lasts is None else self.now + lasts
         return self._capped(end) if candidate.type == "task" else end
 
     def _capped(self, end: datetime | None) -> datetime | None:
@@ -290,6 +295,7 @@ class SpaceSnapshot:
             expires_at=self.end_of(candidate),
             event_at=candidate.event_at,
             source=candidate.proposal.source,
+            public_id=candidate.public_id,
             said_by=candidate.proposal,
             terms=candidate.terms,
             is_new=True,
@@ -317,6 +323,8 @@ class SpaceSnapshot:
         self._by_text.setdefault(known.text_mac, []).append(known)
         if known.said_mac is not None:
             self._by_said.setdefault(known.said_mac, []).append(known)
+        if known.public_id:
+            self._by_public_id[known.public_id] = known
         if known.slot is not None:
             self._by_slot.setdefault(known.slot, []).append(known)
         for part in known.parts:
@@ -335,7 +343,8 @@ class SpaceSnapshot:
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
         with prepared_cursor() as alike:
             with pipelined():
-                execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots)
+                public_ids = [one.public_id for one in candidates if one.public_id]
+                execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots, public_ids=public_ids)
                 wanted = [one.text_mac for one in candidates if one.is_wanted]
                 self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
                 self._ids = reserve_ids(len(wanted), sequence="memories_memory_id_seq")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
+from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from apps.adapters.embedders.base import Embedder
@@ -14,9 +15,10 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.nearest import signs
+from apps.memories.nearest import stored_signs
 from apps.memories.sealing import as_sealed, open_analysis, open_text, seal_analysis, seal_embedding
 from apps.memories.spaces import touch
+from apps.memories.typed import OF_CALLER
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -58,13 +60,15 @@ def vector_row(
         embedder=embedder_id,
         key_version=cipher.key_version,
         embedding_ct=seal_embedding(memory.pk, vector, cipher),
-        signs=signs(as_sealed(vector), cipher) if cipher.is_searchable else None,
+        signs=stored_signs(as_sealed(vector), cipher),
         created_at=now,
     )
 
 
 def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:
-    """Embed these memories, also those that have a vector; returns how many.  Inside the caller's transaction.
+    """Embed these memories, also those that have a vector of ours; returns how many.  Inside the caller's transaction.
+
+    Typed tasks, and memories with a vector of the caller's own, are left as they are.
 
     Nothing is locked while the embedder works, so an add that touches one of these memories does not wait.  Safe to run
     twice: the vector is replaced, not added.  Raises AdapterError if the embedder is down.
@@ -72,6 +76,10 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     wanted = (
         Memory.objects.within_tenant(scope)
         .filter(pk__in=list(memory_ids), retention_status__in=("active", "archived"))
+        .exclude(type="task", content_ct__isnull=False)
+        .exclude(
+            Exists(MemoryVector.objects.within(scope).filter(memory_id=OuterRef("pk"), embedder__startswith=OF_CALLER))
+        )
         .order_by("pk")
     )
     rows = list(wanted)

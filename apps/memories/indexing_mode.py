@@ -20,7 +20,7 @@ from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import claims, postings
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.models.memory import TAGS
-from apps.memories.nearest import signs
+from apps.memories.nearest import stored_signs
 from apps.memories.sealing import Readable, blind, open_embedding, open_handles, open_text
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -111,5 +111,5 @@ def _rebuild(scope: Scope, space: Space, cipher: SpaceCipher) -> None:
     mine.bulk_update(rows, ["tag_tokens", "session_token", "actor_token"], batch_size=200)
     vectors = list(MemoryVector.objects.within(scope).filter(space_id=space.pk).order_by("pk"))
     for vector in vectors:
-        vector.signs = signs(open_embedding(vector.memory_id, bytes(vector.embedding_ct), cipher), cipher)
+        vector.signs = stored_signs(open_embedding(vector.memory_id, bytes(vector.embedding_ct), cipher), cipher)
     MemoryVector.objects.within(scope).bulk_update(vectors, ["signs"], batch_size=200)

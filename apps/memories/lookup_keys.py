@@ -55,3 +55,13 @@ def public_id(
     content = handles.value or normalised(text.reveal())
     canonical = orjson.dumps([content, str(project_id or ""), handles.once]).decode()
     return cipher.public_id(type_, key or "", canonical)
+
+
+def typed_public_id(
+    cipher: SpaceCipher, type_: str, key: str | None, content: Plaintext, *, project_id: int | None
+) -> str:
+    """The public id of a typed memory: of its type, its project and topic key, and its content (seed-systems T4).
+
+    content: canonical JSON.
+    """
+    return cipher.public_id(type_, f"{project_id or ''}\x00{key or ''}", content.reveal())

@@ -18,7 +18,7 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
-from apps.memories.models.search import EMBEDDING
+from apps.memories.models.search import DIMENSIONS, EMBEDDING
 from apps.memories.sealing import as_vectors
 from apps.projects.scope import Scope, SpaceRef
 
@@ -38,6 +38,11 @@ _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at
 def signs(vector: NDArray[np.float32], cipher: SpaceCipher) -> str:
     """One bit per dimension of a unit-length vector under the cipher's rotation, as an SQL bit string."""
     return sign_bits(vector[None], cipher)[0]
+
+
+def stored_signs(vector: NDArray[np.float32], cipher: SpaceCipher) -> str | None:
+    """The signs that a row stores: none in a sealed space, or of a caller's vector of another length."""
+    return signs(vector, cipher) if cipher.is_searchable and len(vector) == DIMENSIONS else None
 
 
 def sign_bits(vectors: NDArray[np.float32], cipher: SpaceCipher) -> list[str]:

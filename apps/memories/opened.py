@@ -15,6 +15,7 @@ class OpenedMemory:
 
     text: what still holds.  said: the original text.  ended: the parts of it that no longer hold.  outdated_by: a later
     memory that may have made it untrue.  value: the value in its slot.  session, speaker: as the caller named them.
+    content, keywords: of a typed memory; content is canonical JSON.
     source_strength, extractor_confidence, type_prior: what ``confidence`` is computed from, with the repetitions.
 
     kept_until: when its next automatic step is due, see ``Lifetimes.until``; None if it is kept for good or under a
@@ -31,6 +32,8 @@ class OpenedMemory:
     ended: Sequence[MemoryPart]
     outdated_by: int | None
     summary: Plaintext | None
+    content: Plaintext | None
+    keywords: Plaintext | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]
     key: str | None

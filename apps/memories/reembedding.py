@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import MemoryVector
+from apps.memories.typed import OF_CALLER
 from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
@@ -31,7 +32,7 @@ def count_vectors(scope: Scope, *, embedder: str) -> VectorCounts:
     """scope: of the tenant.  embedder: id of the configured one."""
     with tenant_transaction(scope):
         counts = MemoryVector.objects.within(scope).aggregate(
-            total=Count("pk"), outdated=Count("pk", filter=~Q(embedder=embedder))
+            total=Count("pk"), outdated=Count("pk", filter=_outdated(embedder))
         )
     return VectorCounts(embedder=embedder, **counts)
 
@@ -44,7 +45,7 @@ def request_reembedding(scope: Scope, *, embedder: str, now: datetime) -> int:
     requested, after_id = 0, 0
     while True:
         with tenant_transaction(scope):
-            outdated = MemoryVector.objects.within(scope).exclude(embedder=embedder).filter(memory_id__gt=after_id)
+            outdated = MemoryVector.objects.within(scope).filter(_outdated(embedder), memory_id__gt=after_id)
             ids = list(outdated.order_by("memory_id").values_list("memory_id", flat=True)[:BATCH])
             if ids:
                 enqueue(scope, "embed", ids, now=now)
@@ -52,3 +53,8 @@ def request_reembedding(scope: Scope, *, embedder: str, now: datetime) -> int:
         if len(ids) < BATCH:
             return requested
         after_id = ids[-1]
+
+
+def _outdated(embedder: str) -> Q:
+    """Of another embedder of ours: vectors that came with their memories stay."""
+    return ~Q(embedder=embedder) & ~Q(embedder__startswith=OF_CALLER)

@@ -32,11 +32,11 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_ten
 from apps.memories import postings
 from apps.memories.claims import Claims
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
-from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, value_mac
+from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, typed_public_id, value_mac
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
-from apps.memories.models.memory import LABEL
+from apps.memories.models.memory import CONTENT, LABEL
 from apps.memories.models.search import EMBEDDING
-from apps.memories.nearest import signs
+from apps.memories.nearest import stored_signs
 from apps.memories.sealing import analysis_bytes, open_handles, open_parts, open_said, open_text
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
@@ -220,7 +220,7 @@ def _reseal_vectors(
 
 def _signs(raw: bytes, cipher: SpaceCipher) -> str | None:
     vector: NDArray[np.float32] = np.frombuffer(raw, dtype="<f2").astype(np.float32)
-    return signs(vector, cipher) if cipher.is_searchable else None
+    return stored_signs(vector, cipher)
 
 
 def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: SpaceCipher) -> list[Any]:
@@ -228,13 +228,18 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     has_slot = row.slot is not None and key is not None and handles.value is not None
     has_ended = row.said_ct is not None and bool(open_parts(row, before))
+    if row.content_ct is None:
+        found = public_id(after, row.type, key, text, handles, project_id=row.project_id)
+    else:
+        content = before.open(CONTENT, row.pk, bytes(row.content_ct))
+        found = typed_public_id(after, row.type, key, content, project_id=row.project_id)
     return [
         row.pk,
         text_mac(after, text, voice=handles.voice),
         text_mac(after, open_said(row, before), voice=handles.voice) if has_ended else None,
         slot_in_group(after, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
         value_mac(after, handles.value or "") if has_slot else None,
-        public_id(after, row.type, key, text, handles, project_id=row.project_id),
+        found,
         after.session_token(handles.session) if handles.session and after.is_searchable else None,
         after.actor_token(handles.actor) if handles.actor and after.is_searchable else None,
     ]

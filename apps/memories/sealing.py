@@ -14,9 +14,22 @@ from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
-from apps.memories.models.memory import ANALYSIS, HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
+from apps.memories.models.memory import (
+    ANALYSIS,
+    CONTENT,
+    HANDLES,
+    KEYWORDS,
+    LABEL,
+    METADATA,
+    PARTS,
+    SAID,
+    SUMMARY,
+    TAGS,
+    TEXT,
+)
 from apps.memories.models.search import EMBEDDING
 from apps.memories.opened import OpenedMemory
+from apps.memories.typed import TypedMemory
 from apps.memories.validity import AsOf, Moment
 from apps.projects.scope import SpaceRef
 from text.analysis import TextAnalysis
@@ -35,6 +48,7 @@ class Readable:
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     handles: LookupValues = field(default_factory=LookupValues)
+    typed: TypedMemory | None = None
 
 
 def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
@@ -45,6 +59,10 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
     _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, parts=None)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
+    if typed := readable.typed:
+        row.content_ct = cipher.seal(CONTENT, row.pk, typed.content)
+        row.summary_ct = cipher.seal(SUMMARY, row.pk, typed.summary)
+        row.keywords_ct = cipher.seal(KEYWORDS, row.pk, typed.keywords) if typed.keywords else None
     blind(row, readable, cipher)
 
 
@@ -208,6 +226,8 @@ def open_memory(
         ended=ended,
         outdated_by=row.outdated_by_id,
         summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
+        content=cipher.open(CONTENT, row.pk, bytes(row.content_ct)) if row.content_ct else None,
+        keywords=cipher.open(KEYWORDS, row.pk, bytes(row.keywords_ct)) if row.keywords_ct else None,
         tags=open_tags(row, cipher),
         metadata=open_metadata(row, cipher),
         key=cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None,

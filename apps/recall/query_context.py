@@ -89,11 +89,16 @@ def find_speakers(space: SearchedSpace, query: Plaintext, filters: Filters, *, n
     return Speakers(words={token: tokens[token] for token in known})
 
 
-def parse_question(space: SearchedSpace, speakers: Speakers, query: Plaintext, *, now: datetime) -> QueryContext:
-    """Parse and embed the question.  It does not use the database; a remote embedder makes a network call."""
+def parse_question(
+    space: SearchedSpace, speakers: Speakers, query: Plaintext, *, embeds: bool = True, now: datetime
+) -> QueryContext:
+    """Parse and embed the question.  It does not use the database; a remote embedder makes a network call.
+
+    embeds: false for a search without our vectors.
+    """
     words = speakers.words
     question = ask(query, participants=list(words.values()), actors=frozenset(words), now=now)
-    vector = _embed(space.embedder, question.first_person)
+    vector = _embed(space.embedder, question.first_person) if embeds else None
     return QueryContext(space=space, question=question, vector=vector, opened=speakers.opened)
 
 

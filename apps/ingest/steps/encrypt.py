@@ -24,7 +24,8 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
         space_id=snapshot.space.pk,
         project_id=snapshot.scope.project_id,
         environment=snapshot.scope.environment,
-        public_id=public_id(
+        public_id=candidate.public_id
+        or public_id(
             cipher, candidate.type, candidate.key, candidate.text, handles, project_id=snapshot.scope.project_id
         ),
         created_at=now,
@@ -74,6 +75,7 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
             tags=proposal.tags,
             metadata=proposal.metadata,
             handles=handles,
+            typed=proposal.typed,
         ),
         cipher,
     )

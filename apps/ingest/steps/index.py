@@ -117,7 +117,9 @@ def _write_new(
     """Insert new memories and everything that belongs to them; return the ids of those without a vector."""
     rows = [encrypt(one, snapshot) for one in new]
     vectors = [
-        None if one.vector is None else vector_row(row, one.vector, snapshot.cipher, tools.embedder.id, tools.now)
+        None
+        if one.vector is None
+        else vector_row(row, one.vector, snapshot.cipher, one.embedder(tools.embedder.id), tools.now)
         for one, row in zip(new, rows, strict=True)
     ]
     insert(rows)
@@ -143,7 +145,7 @@ def _write_new(
     for one, row, vector in zip(new, rows, vectors, strict=True):
         row._state.fields_cache["vector"] = vector
         one.opened = bound(open_memory, row, snapshot.cipher, snapshot.ref, tools.lifetimes)
-    return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
+    return [row.pk for one, row in zip(new, rows, strict=True) if one.vector is None and one.embeds]
 
 
 def _write_parts(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:

@@ -1,0 +1,32 @@
+"""Decide a typed memory: created, duplicate, revived or superseding (seed-systems T7)."""
+
+from apps.ingest.candidates import MemoryCandidate
+from apps.ingest.memory_state import MemoryState
+from apps.ingest.snapshot import SpaceSnapshot
+from text.extraction.reasons import Reason
+
+
+def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: bool) -> list[MemoryState]:
+    """Decide the candidate, and return the memories that it replaces.
+
+    The caller states the memory, so neither its words nor the trust in its source matter: its id does, and its topic
+    key.  is_repeated: an earlier memory of this batch has the same id.
+    """
+    known = snapshot.with_public_id(candidate.public_id)
+    if known is not None and (is_repeated or known.is_current):
+        candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
+        return []
+    holders = [one for one in snapshot.in_slot(candidate.slot) if one.is_current] if candidate.slot else []
+    if known is not None:
+        known.validity, known.superseded_by, known.reason = "current", None, ""
+        known.periods.begin(snapshot.now, now=snapshot.now)
+        candidate.refuse("revived", Reason.SAME_VALUE, known.id)
+    else:
+        known = snapshot.add(candidate)
+        candidate.decision, candidate.memory_id = "created", known.id
+    for older in holders:
+        older.close(by=known.id, at=snapshot.now, now=snapshot.now, reason="newer" if known.is_new else "revive")
+        candidate.replaces_id = older.id
+    if holders and known.is_new:
+        candidate.decision = "superseding"
+    return [one for one in holders if isinstance(one, MemoryState)]

@@ -1,0 +1,144 @@
+"""Typed memories: a program states type, topic key, content and summary itself; nothing is extracted (docs/adr/0040).
+
+A batch is one transaction.  The id of a memory is a keyed hash of its type, key and content (seed-systems T4), so the
+same memory stated again is a duplicate, or, if it was replaced meanwhile, becomes current again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from django.db import transaction
+
+from apps.core.broker import notify
+from apps.core.errors import Invalid
+from apps.core.retries import retried
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceShredded
+from apps.ingest.candidates import MADE, MemoryCandidate, Proposal
+from apps.ingest.memory_state import MemoryState
+from apps.ingest.pipeline_context import PipelineContext
+from apps.ingest.snapshot import KeyRotated, SpaceSnapshot
+from apps.ingest.speakers import speaker_key
+from apps.ingest.steps.index import index
+from apps.ingest.steps.typed_slots import decide
+from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
+from apps.memories.typed import TypedMemory
+from apps.memories.types import TYPES
+from apps.outbox.tasks import drain
+from apps.projects.scope import Scope
+from text.extraction.extractor import policy_refusal
+from text.terms import terms
+
+MOST: Final = 1_000  # memories in one batch
+
+
+class ForbiddenContent(Invalid):
+    """A memory contains a credential or a planted instruction."""
+
+    code = "FORBIDDEN_CONTENT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedResult:
+    """status: created, duplicate or revived.  superseded: public ids of the memories that this one replaced."""
+
+    public_id: str
+    memory_id: int
+    status: str
+    superseded: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedOutcome:
+    """results: one for each memory, in order.  txid: number of the space's latest change."""
+
+    results: Sequence[TypedResult]
+    txid: int
+
+
+def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+    """Write all of these memories of an end user, who is created if unknown, or none.
+
+    A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
+    Raises ForbiddenContent.
+    """
+    _refuse_forbidden(memories)
+    run = retried(_write)
+    try:
+        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+    except (KeyRotated, SpaceShredded):
+        # Rare; the second attempt reads the current key version, or makes the end user's new space.
+        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+
+
+def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
+    found = [
+        {"loc": ["body", "memories", place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
+        for place, memory in enumerate(memories)
+        if (reason := policy_refusal("\n".join((memory.text.reveal(), memory.content.reveal()))))
+    ]
+    if found:
+        raise ForbiddenContent(f"memories.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
+
+
+def _write(memories: Sequence[TypedMemory], tools: PipelineContext) -> TypedOutcome:
+    candidates = [_candidate(memory, tools) for memory in memories]
+    with tenant_transaction(tools.scope, is_planned=True):
+        snapshot = SpaceSnapshot.locked(candidates, tools)
+        replaced: list[list[MemoryState]] = []
+        seen: set[str] = set()
+        for one in candidates:
+            replaced.append(decide(one, snapshot, is_repeated=one.public_id in seen))
+            seen.add(one.public_id)
+        index([[one] for one in candidates], [], snapshot, tools)
+    if any(one.decision in MADE and one.vector is None and one.embeds for one in candidates):
+        transaction.on_commit(partial(notify, drain))
+    return TypedOutcome(
+        results=[
+            TypedResult(
+                public_id=one.public_id,
+                memory_id=one.memory_id or 0,
+                status="created" if one.decision in MADE else one.decision,
+                superseded=[older.public_id for older in older_ones],
+            )
+            for one, older_ones in zip(candidates, replaced, strict=True)
+        ],
+        txid=snapshot.space.txid,
+    )
+
+
+def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
+    cipher, project_id, type_ = tools.cipher, tools.scope.project_id, TYPES[memory.type]
+    proposal = Proposal(
+        text=memory.text,
+        source=memory.source,
+        source_kind="tool",
+        session_id=memory.session_id,
+        typed=memory,
+    )
+    candidate = MemoryCandidate(
+        proposal=proposal,
+        text=memory.text,
+        type=memory.type,
+        key=memory.topic_key,
+        extractor_confidence=1.0,
+        text_mac=text_mac(cipher, memory.text, voice=speaker_key(proposal)),
+        public_id=typed_public_id(cipher, memory.type, memory.topic_key, memory.content, project_id=project_id),
+        terms=terms(memory.text.reveal()),
+        lasts=_lifetime(memory),
+        vector=memory.vector,
+    )
+    if memory.topic_key is not None and type_.group:
+        candidate.value = memory.value
+        candidate.slot = slot_in_group(cipher, type_.group, memory.topic_key, project_id=project_id)
+        candidate.value_mac = value_mac(cipher, memory.value)
+    return candidate
+
+
+def _lifetime(memory: TypedMemory) -> timedelta | None:
+    """As stated, even if it is zero, else as of its type."""
+    seconds = TYPES[memory.type].ttl_seconds
+    return memory.ttl if memory.ttl is not None or seconds is None else timedelta(seconds=seconds)

@@ -1,0 +1,99 @@
+"""Reads typed memories by their public ids, and lists the profiles of a namespace."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, open_space, open_tenant
+from apps.memories import integrity
+from apps.memories.integrity import END_USER
+from apps.memories.lookup_keys import slot_in_group
+from apps.memories.models import Memory
+from apps.memories.opened import OpenedMemory
+from apps.memories.selectors import MemoryNotFound, get_memory, replaced_by
+from apps.memories.spaces import name_in_namespace
+from apps.memories.types import TYPES
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind
+from apps.tenants.models import EXTERNAL_ID, EndUser
+
+MOST_READ: Final = 20_000  # end users that are decrypted to find the profiles of a namespace: the newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedDetails:
+    """successor: public id of the memory that replaced it.  supersedes: of those that it replaced, newest first."""
+
+    memory: OpenedMemory
+    successor: str | None
+    supersedes: Sequence[str]
+
+
+def describe_typed(scope: Scope, public_id: str, *, now: datetime) -> TypedDetails:
+    """The memory with this public id: of several the active one, else the newest.  Raises MemoryNotFound."""
+    if not scope.spaces:
+        raise MemoryNotFound
+    with tenant_transaction(scope):
+        same = Memory.objects.within(scope).existing(now).filter(public_id=public_id)
+        memory_id = same.order_by("retention_status", "-pk").values_list("pk", flat=True).first()
+        if memory_id is None:
+            raise MemoryNotFound
+        memory = get_memory(scope, memory_id, now=now)
+        replaced = replaced_by(scope, memory_id, now=now)
+        named = public_ids(scope, [*replaced, *([memory.superseded_by] if memory.superseded_by else [])])
+    return TypedDetails(
+        memory=memory,
+        successor=named.get(memory.superseded_by) if memory.superseded_by else None,
+        supersedes=[named[one] for one in replaced if one in named],
+    )
+
+
+def public_ids(scope: Scope, memory_ids: Collection[int]) -> dict[int, str]:
+    """Memory id to public id, of those of these memories that the scope reaches."""
+    if not scope.spaces or not memory_ids:
+        return {}
+    with tenant_transaction(scope):
+        return dict(Memory.objects.within(scope).filter(pk__in=memory_ids).values_list("pk", "public_id"))
+
+
+def ids_under(scope: Scope, type_: str, topic_key: str, *, now: datetime) -> list[int]:
+    """Every memory under this topic key, current or replaced, oldest first.  type_: ``fact`` or ``instruction``."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        cipher = open_space(scope.tenant, scope.space)
+        slot = slot_in_group(cipher, TYPES[type_].group or "", topic_key, project_id=scope.project_id)
+        chain = Memory.objects.within(scope).existing(now).filter(slot=slot)
+        return list(chain.order_by("pk").values_list("pk", flat=True))
+
+
+def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) -> list[str]:
+    """The names of the end users of a namespace who have a space in the scope's environment, the newest first.
+
+    Names that fail decryption are left out.
+    """
+    prefix = name_in_namespace(scope, namespace, "")
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant)
+        spaces = Space.objects.within(scope).filter(environment=scope.environment, kind=SpaceKind.END_USER)
+        people = EndUser.objects.within(scope).filter(pk__in=spaces.values("owner_id")).order_by("-pk")
+        rows = list(people.values_list("pk", "external_ct")[:MOST_READ])
+    found: list[str] = []
+    for person_id, blob in rows:
+        try:
+            name = cipher.open(EXTERNAL_ID, person_id, bytes(blob)).reveal()
+        except DecryptError as error:
+            integrity.note(scope, error, person_id, space_id=None, table=END_USER, now=now)
+            continue
+        if name.startswith(prefix) and (prefix or _is_plain(name)):
+            found.append(name[len(prefix) :])
+        if len(found) == limit:
+            break
+    return found
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it is of no namespace: names in one contain a control character."""
+    return name.isprintable()

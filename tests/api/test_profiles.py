@@ -1,0 +1,197 @@
+"""/v1/memory/{ns}/{profile}: typed memories of a profile, over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from apps.apikeys.onboarding import OpenedTenant
+from apps.apikeys.permissions import DEFAULT
+from tests.api.conftest import Caller
+from tests.makers import make_api_key
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+HERE = "/v1/memory/shop/alice"
+VEGAN = {
+    "type": "fact",
+    "topic_key": "user.diet",
+    "summary": "vegan since 2026",
+    "content": {"diet": "vegan"},
+    "keywords": "food preference",
+    "source": "cursor",
+    "session_id": "s-1",
+}
+VEGETARIAN = VEGAN | {"summary": "vegetarian since 2024", "content": {"diet": "vegetarian"}}
+
+
+def write(caller: Caller, *memories: Any, at: str = HERE) -> Any:
+    response = caller("POST", f"{at}/memories", {"memories": list(memories)})
+    assert response.status_code == 201, response.content
+    assert response["Memoturn-Txid"] == str(response.json()["txid"])
+    return response.json()
+
+
+def asked(caller: Caller, path: str, body: Any = None, *, method: str = "POST", status: int = 200) -> Any:
+    response = caller(method, f"{HERE}{path}", body)
+    assert response.status_code == status, response.content
+    return response.json() if response.content else None
+
+
+def test_the_running_example_of_the_seed(alice: Caller) -> None:
+    (first,) = write(alice, VEGETARIAN)["results"]
+    (second,) = write(alice, VEGAN)["results"]
+
+    assert second["superseded"] == [first["id"]]
+    old = asked(alice, f"/memories/{first['id']}", method="GET")
+    assert (old["superseded_by"], old["supersedes"]) == (second["id"], [])
+    assert old["superseded_at"] >= old["created_at"]
+    new = asked(alice, f"/memories/{second['id']}", method="GET")
+    assert new == {
+        "id": second["id"],
+        "type": "fact",
+        "topic_key": "user.diet",
+        "summary": "vegan since 2026",
+        "content": {"diet": "vegan"},
+        "keywords": "food preference",
+        "session_id": "s-1",
+        "source": "cursor",
+        "created_at": new["created_at"],
+        "expires_at": None,
+        "superseded_by": None,
+        "superseded_at": None,
+        "supersedes": [first["id"]],
+    }
+
+
+def test_recall_and_ask(alice: Caller) -> None:
+    write(alice, VEGETARIAN, VEGAN)
+
+    (hit,) = asked(alice, "/recall", {"query": "food", "topic_key": "user.diet"})["memories"]
+    assert (hit["summary"], hit["channels"]) == ("vegan since 2026", ["topic", "keyword"])
+    assert hit["score"] == pytest.approx(3 / 61)
+    answer = asked(alice, "/ask", {"question": "Since when am I vegan?"})
+    assert answer["sources"] == [hit["id"]]
+    assert "vegan" in answer["answer"]
+
+
+def test_an_unknown_profile_is_empty_and_stays_unknown(alice: Caller) -> None:
+    assert asked(alice, "/recall", {"query": "food"}) == {"memories": [], "txid": 0}
+    assert asked(alice, "/ask", {"question": "food?"}) == {"answer": None, "sources": [], "memories": [], "txid": 0}
+    assert asked(alice, "/sessions", method="GET") == {"sessions": []}
+    response = alice("POST", f"{HERE}/recall", {"query": "food"}, Memoturn_Min_Txid="1")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_sessions_turns_and_their_end(alice: Caller) -> None:
+    task = {"type": "task", "summary": "call back", "content": {}, "session_id": "s-1"}
+    made = write(alice, VEGAN, task)["results"]
+    assert asked(alice, "/sessions/s-1/turns", {"role": "user", "content": "Hello."}, status=201)["seq"] > 0
+    assert [one["content"] for one in asked(alice, "/sessions/s-1/turns", method="GET")["turns"]] == ["Hello."]
+    assert [one["id"] for one in asked(alice, "/sessions", method="GET")["sessions"]] == ["s-1"]
+
+    asked(alice, "/sessions/s-1", method="DELETE", status=204)
+
+    assert asked(alice, f"/memories/{made[1]['id']}", method="GET", status=404)["code"] == "not_found"
+    assert asked(alice, f"/memories/{made[0]['id']}", method="GET")["session_id"] == "s-1"
+    assert asked(alice, "/sessions/s-1/turns", method="GET")["turns"]
+    asked(alice, "/sessions/s-1?turns=true", method="DELETE", status=204)
+    assert asked(alice, "/sessions/s-1/turns", method="GET") == {"turns": []}
+
+
+def test_extraction_with_and_without_a_trace(alice: Caller) -> None:
+    body = {"turns": [{"role": "user", "content": "I am allergic to peanuts."}], "dry_run": True}
+    proposed = asked(alice, "/extract", body)["proposed"]
+    assert proposed[0]["summary"] == "I am allergic to peanuts."
+    assert asked(alice, "/recall", {"query": "peanuts"})["txid"] == 0
+
+    made = asked(alice, "/extract", body | {"dry_run": False}, status=201)
+    again = asked(alice, "/extract", body | {"dry_run": False}, status=201)
+
+    assert [one["status"] for one in made["results"]] == ["created"]
+    assert [one["status"] for one in again["results"]] == ["duplicate"]
+    assert again["txid"] == made["txid"]
+
+
+def test_an_erasure_waits_for_a_person(alice: Caller) -> None:
+    first, second = write(alice, VEGETARIAN, VEGAN)["results"]
+    chain = asked(alice, "/erasures", {"topic_key": "user.diet", "type": "fact"}, status=202)
+
+    assert chain["status"] == "pending"
+    assert sorted(chain["memory_ids"]) == sorted([first["id"], second["id"]])
+    assert asked(alice, f"/erasures/{chain['erasure_id']}", method="GET") == chain
+    assert asked(alice, "/erasures", method="GET")["erasures"] == [chain]
+    assert asked(alice, f"/memories/{first['id']}", method="GET")
+
+
+def test_a_key_deletes_nothing(alice: Caller) -> None:
+    (made,) = write(alice, VEGAN)["results"]
+
+    refused = asked(alice, f"/memories/{made['id']}", method="DELETE", status=403)
+
+    assert refused["code"] == "forbidden"
+    assert "step-up" in refused["error"]
+    assert asked(alice, f"/memories/{made['id']}", method="GET")
+
+
+def test_profiles_of_a_namespace_are_listed_for_a_key_that_may(alice: Caller, acme: OpenedTenant) -> None:
+    write(alice, VEGAN)
+    write(alice, VEGAN, at="/v1/memory/other/bob")
+    write(alice, VEGAN, at="/v1/memory/shop/bob")
+    assert alice("GET", "/v1/memory/shop").status_code == 403
+
+    key = make_api_key(acme.scope, scopes=[*DEFAULT, "exports:read"]).text
+    response = Caller(key)("GET", "/v1/memory/shop")
+
+    assert response.json() == {"profiles": [{"profile": "bob"}, {"profile": "alice"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"memories": []}, "must not be empty"),
+        ({"memories": [VEGAN | {"type": "event"}]}, "only a fact or an instruction"),
+        ({"memories": [VEGAN | {"ttl": 5}]}, "only a task"),
+        ({"memories": [VEGAN | {"summary": "  "}]}, "must not be blank"),
+        ({"memories": [VEGAN | {"embedding": []}]}, "1 to 4096 numbers"),
+        ({"memories": [VEGAN | {"embedding": [True, 1]}]}, "1 to 4096 numbers"),
+        ({"memories": [VEGAN | {"type": "preference"}]}, "must be one of"),
+        ({"memories": [VEGAN | {"colour": "red"}]}, "colour"),
+        ({"memories": [{"type": "fact", "summary": "no content"}]}, "content"),
+        ({"memories": [{"type": "event", "summary": f"event {n}", "content": n} for n in range(1001)]}, "1000"),
+    ],
+)
+def test_one_bad_memory_refuses_the_batch(alice: Caller, body: Any, message: str) -> None:
+    refused = asked(alice, "/memories", body, status=400)
+
+    assert refused["code"] == "invalid_request"
+    assert message in str(refused)
+    assert asked(alice, "/recall", {"query": "vegan"})["txid"] == 0
+
+
+@pytest.mark.parametrize("path", ["Shop/alice", "shop--x/alice", "shop/ali--ce", "shop/-a", f"{'a' * 65}/b"])
+def test_names_have_their_form(alice: Caller, path: str) -> None:
+    response = alice("POST", f"/v1/memory/{path}/recall", {"query": "x"})
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Memoturn-Min-Txid": "abc"}, 400),
+        ({"Memoturn-Consistency": "eventual"}, 400),
+        ({"Memoturn-Durability": "none"}, 400),
+        ({"Memoturn-Branch": "draft"}, 404),
+        ({"Memoturn-Min-Txid": "99"}, 503),
+        ({"Memoturn-Min-Txid": "1", "Memoturn-Consistency": "cached", "Memoturn-Durability": "durable"}, 200),
+    ],
+)
+def test_headers_of_consistency(alice: Caller, headers: dict[str, str], status: int) -> None:
+    write(alice, VEGAN)
+    assert alice("POST", f"{HERE}/recall", {"query": "vegan"}, **headers).status_code == status
+
+
+def test_the_same_memories_are_read_on_the_other_routes(alice: Caller) -> None:
+    write(alice, VEGAN)
+    body = {"tenant_id": "shop", "user_id": "alice", "prompt": "food preference"}
+    found = alice("POST", "/v1/memory/recall", body).json()
+    assert "vegan since 2026" in str(found)
