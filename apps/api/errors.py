@@ -139,8 +139,8 @@ def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
         logger.error(
             "request failed", exc_info=exc, extra={"request_id": request_context(context["request"]).request_id}
         )
-    body = envelope(error, request_id=request_context(context["request"]).request_id)
-    return Response(body, status=status_of(error), headers=headers_of(error))
+    body, status = context["view"].refusal(error, request_id=request_context(context["request"]).request_id)
+    return Response(body, status=status, headers=headers_of(error))
 
 
 def translate(exc: Exception) -> DomainError:

@@ -95,6 +95,8 @@ class ProfileRefusalOutput(serializers.Serializer[Any]):
 
     error = serializers.CharField()
     code = serializers.CharField()
+    reason = serializers.CharField(help_text="The code that other routes have.")
+    detail = serializers.CharField(help_text="The error again.")
     request_id = serializers.CharField()
     details = FindingOutput(many=True, required=False)
 

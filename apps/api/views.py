@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from apps.accounts.api_sessions import SignedIn
 from apps.api import metering, throttling
 from apps.api.authentication import ApiKeyAuthentication, BearerAuthentication, PersonAuthentication
-from apps.api.errors import LengthRequired, MethodNotAllowed, invalid
+from apps.api.errors import LengthRequired, MethodNotAllowed, envelope, invalid, status_of
 from apps.api.fields import is_label
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import taken_by
@@ -27,7 +27,7 @@ from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
 from apps.api.schema import ApiSchema
 from apps.apikeys.permissions import CROSS_PROJECT_READ
-from apps.core.errors import Conflict, Forbidden, Malformed
+from apps.core.errors import Conflict, DomainError, Forbidden, Malformed
 from apps.core.retries import retried
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
@@ -156,6 +156,10 @@ class ApiView(APIView):
             self.read_parameters(NoParameters)
         if not taken.body and self.request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
             self.read(NoFields)
+
+    def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
+        """The body and the status of an error."""
+        return envelope(error, request_id=request_id), status_of(error)
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, metering.SilentlyOver):

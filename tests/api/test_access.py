@@ -23,6 +23,7 @@ from apps.api import connectors
 from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
+from apps.api.profiles.memories import TypedMemoryView
 from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import OpenedTenant
@@ -72,6 +73,8 @@ class Row:
 
 CALLER = "the caller's own"
 NAMED = {"tenant_id": "acme", "user_id": CALLER}  # of a route whose requests name the end user in the body
+
+TYPED = {"type": "event", "summary": "bought a lamp", "content": {"item": "lamp"}}
 
 TABLE = (
     Row(route="/health", method="GET", permission=OPEN, status=200, stranger=200),
@@ -582,6 +585,41 @@ TABLE = (
         status=200,
         stranger=200,
     ),
+    # Profiles: memories by their public ids are tried on strangers in tests/api/test_profiles.py.
+    Row(
+        route="/v1/memory/<str:ns>",
+        method="GET",
+        permission="exports:read",
+        status=200,
+        stranger=403,
+    ),
+    *(
+        Row(
+            route=f"/v1/memory/<str:ns>/<str:profile>/{route}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=stranger,
+            denied="STEP_UP_REQUIRED" if permission == "memory:delete" else "INSUFFICIENT_SCOPE",
+            varying=("seq",),
+        )
+        for route, method, permission, body, status, stranger in (
+            ("memories", "POST", "memory:add", {"memories": [TYPED]}, 201, 201),
+            ("memories/<str:public_id>", "GET", "memory:read", None, 404, 404),
+            ("memories/<str:public_id>", "DELETE", "memory:delete", None, 403, 403),
+            ("recall", "POST", "memory:read", {"query": TEXT}, 200, 200),
+            ("ask", "POST", "memory:read", {"question": TEXT}, 200, 200),
+            ("extract", "POST", "memory:add", {"turns": [{"role": "user", "content": "Hello."}]}, 201, 201),
+            ("sessions", "GET", "memory:read", None, 200, 200),
+            ("sessions/<str:session_id>", "DELETE", "memory:update", None, 204, 204),
+            ("sessions/<str:session_id>/turns", "GET", "history:read", None, 200, 200),
+            ("sessions/<str:session_id>/turns", "POST", "history:write", {"role": "user", "content": "Hi."}, 201, 201),
+            ("erasures", "GET", "memory:forget_request", None, 200, 200),
+            ("erasures", "POST", "memory:forget_request", {"memory_id": "mem_0"}, 404, 404),
+            ("erasures/<str:erasure_id>", "GET", "memory:forget_request", None, 404, 404),
+        )
+    ),
 )
 # One view answers all of these, so tests/api/test_connectors.py tries them in a few tests of their own.
 STUBS = tuple(
@@ -607,6 +645,8 @@ KINDS = [
     BY_NAME["DELETE /memory/user/purge"],
     BY_NAME["POST /v1/state/put"],
     BY_NAME["GET /v1/memory/<str:tenant_id>/<path:user_id>/list"],
+    BY_NAME["POST /v1/memory/<str:ns>/<str:profile>/recall"],
+    BY_NAME["DELETE /v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>"],
     BY_NAME["PUT /v1/retention"],
     BY_NAME["GET /org/webhooks"],
 ]
@@ -658,12 +698,13 @@ ROUTED = list(_routed(get_resolver().url_patterns))
 # What a view says about itself.  All else of ApiView is the same for every route.
 OF_A_VIEW = {
     *("permissions", "people", "fresh", "destroys", "reads", "meters", "silent_answer", "silent_status"),
-    *("headers_read", "parser_classes", "max_body_bytes", "schema"),
+    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal"),
 }
 OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     OpenView: {"authentication_classes"},
     PersonView: {"authentication_classes"},
     ForgetView: {"permission_classes"},
+    TypedMemoryView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
 }
@@ -681,7 +722,9 @@ def test_no_view_replaces_what_lets_callers_in() -> None:
 
     assert found == OVERRIDES, "Only ApiView lets callers in: test such a view in KINDS of tests/api/test_access.py"
     assert [route for route, _, given in ROUTED if given] == [], "as_view() was given what the view's class should say"
-    assert {row.route for row in KINDS} >= {route for route, view, _ in ROUTED if view in (ForgetView, PurgeView)}
+    assert {row.route for row in KINDS} >= {
+        route for route, view, _ in ROUTED if view in (ForgetView, PurgeView, TypedMemoryView)
+    }
 
 
 def test_permission_classes_of_a_view_only_add_to_the_table() -> None:
@@ -1000,7 +1043,9 @@ def _right(row: Row, acme: OpenedTenant, alice: Caller) -> Caller:
 
 def _path(row: Row, memory_id: int, end_user: str | None = None) -> str:
     path = re.sub(r"<int:\w+>", str(memory_id), row.route)
-    return path.replace("<str:tenant_id>/<path:user_id>", f"acme/{end_user}")
+    path = path.replace("<str:tenant_id>/<path:user_id>", f"acme/{end_user}")
+    path = path.replace("<str:ns>/<str:profile>", f"acme/{end_user or 'nobody'}").replace("<str:ns>", "acme")
+    return re.sub(r"<str:\w+_id>", "mem_0", path)
 
 
 def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:
@@ -1014,19 +1059,20 @@ def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:
 
 
 def _code(response: Any) -> str:
-    return str(response.json()["error"]["code"])
+    body = response.json()
+    return str(body["reason"] if "reason" in body else body["error"]["code"])
 
 
 def _message(response: Any) -> str:
     body = response.json()
-    assert body["detail"] == body["error"]["message"]
+    assert body["detail"] == (body["error"] if "reason" in body else body["error"]["message"])
     return str(body["detail"])
 
 
 def _seen(response: Any, varying: tuple[str, ...] = ()) -> bytes:
     """The body, byte for byte, save what differs between any two answers."""
-    body: Any = response.json()
     seen: bytes = response.content
+    body: Any = response.json() if seen else {}
     for one in body if isinstance(body, list) else [body]:
         for name in one.keys() & {"request_id", *varying}:
             seen = seen.replace(f'"{name}":'.encode() + orjson.dumps(one[name]), b"")

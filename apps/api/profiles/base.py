@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.errors import NotImplementedHere, status_of, translate
+from apps.api.errors import NotImplementedHere, status_of
 from apps.api.schema import ApiSchema, ProfileRefusalOutput
 from apps.api.views import ApiView
 from apps.core.errors import DomainError, Malformed, NotFound, Unavailable
@@ -37,6 +36,7 @@ CODES: Final[Mapping[int, str]] = {
 STATUS_HERE: Final[Mapping[int, int]] = {422: 400, 501: 503}
 CONSISTENCY: Final = ("primary", "cached")
 MAIN: Final = "main"
+DURABLE: Final = "durable"
 
 
 class NameMalformed(Malformed):
@@ -66,78 +66,73 @@ class ProfileSchema(ApiSchema):
 
 
 class ProfileView(ApiView):
-    """A profile of a namespace is the end user of that name there: other routes reach the same memories."""
+    """A profile of a namespace is the end user of that name there: other routes reach the same memories.
+
+    A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers, and ends with
+    ``answer``.
+    """
 
     headers_read: ClassVar = ("X-Project-ID",)
     silent_answer: ClassVar = None
     schema = ProfileSchema()
 
-    _txid: int | None = None
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        for name in ("ns", "profile"):
-            if name in kwargs and not is_name(kwargs[name]):
-                raise NameMalformed
-        if request.headers.get("Memoturn-Branch", MAIN) != MAIN:
-            raise BranchNotFound
-        if request.headers.get("Memoturn-Consistency", CONSISTENCY[0]) not in CONSISTENCY:
-            raise HeaderMalformed("Memoturn-Consistency is primary or cached.")
-        if request.headers.get("Memoturn-Durability", "durable") != "durable":
-            raise HeaderMalformed("Memoturn-Durability is durable, as every write is.")
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """``{"error": message, "code"}``, and the statuses that clients of profiles know."""
-        response = super().handle_exception(exc)
-        error = translate(exc)
+    def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
+        """``{"error": message, "code"}``, and a status that clients of profiles know."""
         status = status_of(error)
-        response.data = {
+        code = "unconfigured" if isinstance(error, NotImplementedHere) else CODES.get(status, "internal")
+        body: dict[str, Any] = {
             "error": error.message,
-            "code": _code(error, status),
-            "request_id": response.data["request_id"],
-            **({"details": error.details} if error.details else {}),
+            "code": code,
+            "reason": error.code,
+            "detail": error.message,
+            "request_id": request_id,
         }
-        response.status_code = STATUS_HERE.get(status, status)
-        return response
-
-    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        final = super().finalize_response(request, response, *args, **kwargs)
-        if self._txid is not None:
-            final["Memoturn-Txid"] = str(self._txid)
-        return final
+        if error.details:
+            body["details"] = error.details
+        return body, STATUS_HERE.get(status, status)
 
     # --- for handlers -------------------------------------------------------------------------------------------------
+
+    def owner(self, ns: str, profile: str = "") -> str:
+        """The end user that the profile is, known or not.  Raises NameMalformed, BranchNotFound, HeaderMalformed."""
+        if not is_name(ns) or not (is_name(profile) or not profile):
+            raise NameMalformed
+        sent = self.request.headers
+        if sent.get("Memoturn-Branch", MAIN) != MAIN:
+            raise BranchNotFound
+        if sent.get("Memoturn-Consistency", CONSISTENCY[0]) not in CONSISTENCY:
+            raise HeaderMalformed("Memoturn-Consistency is primary or cached.")
+        if sent.get("Memoturn-Durability", DURABLE) != DURABLE:
+            raise HeaderMalformed("Memoturn-Durability is durable, as every write is.")
+        return name_in_namespace(self.caller, ns, profile)
 
     def found(self, ns: str, profile: str, *, writes: bool = False) -> Scope:
         """A scope with the profile's space, or without one if nothing was ever written to it.
 
         Raises ProfileNotFound and NotYetThere by the header Memoturn-Min-Txid.
         """
-        scope = self.scope(writes=writes)
-        space = find_end_user(scope, name_in_namespace(scope, ns, profile))
+        owner, scope = self.owner(ns, profile), self.scope(writes=writes)
         least = self._least_txid()
+        space = find_end_user(scope, owner)
         if space is None:
             if least:
                 raise ProfileNotFound
-            self.reached(0)
             return scope
         scope = scope.in_spaces(space)
-        with tenant_transaction(scope):
-            self.reached(space_now(scope, space.id).txid)
-        if self._txid is not None and self._txid < least:
+        if least and txid_of(scope) < least:
             raise NotYetThere
         return scope
 
-    def known(self, ns: str, profile: str) -> Scope:
+    def known(self, ns: str, profile: str, *, writes: bool = False) -> Scope:
         """As ``found``.  Raises ProfileNotFound without a space."""
-        scope = self.found(ns, profile)
+        scope = self.found(ns, profile, writes=writes)
         if not scope.spaces:
             raise ProfileNotFound
         return scope
 
-    def reached(self, txid: int) -> None:
-        """Send this number of the profile's latest change with the response."""
-        self._txid = txid
+    def answer(self, body: Any, *, txid: int, status: int = 200) -> Response:
+        """txid: number of the profile's latest change."""
+        return Response(body, status=status, headers={"Memoturn-Txid": str(txid)})
 
     def _least_txid(self) -> int:
         sent = self.request.headers.get("Memoturn-Min-Txid", "0")
@@ -146,9 +141,13 @@ class ProfileView(ApiView):
         return int(sent)
 
 
+def txid_of(scope: Scope) -> int:
+    """Number of the latest change of the scope's one space; 0 without one."""
+    if not scope.spaces:
+        return 0
+    with tenant_transaction(scope):
+        return space_now(scope, scope.space.id).txid
+
+
 def is_name(text: str) -> bool:
     return len(text) <= MAX_NAME and bool(NAME.fullmatch(text))
-
-
-def _code(error: DomainError, status: int) -> str:
-    return "unconfigured" if isinstance(error, NotImplementedHere) else CODES.get(status, "internal")

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Label, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
-from apps.api.profiles.base import ProfileView
+from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.output import milliseconds
 from apps.ingest.sessions import memories_of_session
 from apps.memories.typed import KEYED
@@ -81,7 +81,7 @@ class ErasuresView(ProfileView):
         """List the erasures that were asked for, the newest first."""
         asked, scope = self.read_parameters(ErasurePageInput), self.found(ns, profile)
         page = list_requests(scope, limit=asked["limit"], now=self.now())
-        return Response({"erasures": [_body(scope, one) for one in page.requests]})
+        return self.answer({"erasures": [_body(scope, one) for one in page.requests]}, txid=txid_of(scope))
 
     @operation(
         "profile_erase",
@@ -103,7 +103,7 @@ class ErasuresView(ProfileView):
         else:
             ids = memories_of_session(scope, fields["session_id"], now=now)
         made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), now=now)
-        return Response(_body(scope, made), status=202)
+        return self.answer(_body(scope, made), txid=txid_of(scope), status=202)
 
 
 class ErasureView(ProfileView):
@@ -116,7 +116,7 @@ class ErasureView(ProfileView):
         number = erasure_id.removeprefix(PREFIX)
         if erasure_id == number or not (number.isascii() and number.isdigit()) or len(number) > 18:
             raise ForgetRequestNotFound
-        return Response(_body(scope, get_request(scope, int(number), now=self.now())))
+        return self.answer(_body(scope, get_request(scope, int(number), now=self.now())), txid=txid_of(scope))
 
 
 def _body(scope: Scope, one: OpenedRequest) -> dict[str, Any]:

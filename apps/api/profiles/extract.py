@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+import orjson
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -10,13 +11,13 @@ from rest_framework.response import Response
 from apps.api.fields import Flag, Label, Text
 from apps.api.input_serializers import Input
 from apps.api.operations import operation
-from apps.api.profiles.base import ProfileView
+from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.memories import TypedResultOutput, outcome_body
 from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
 from apps.ingest.typed import TypedOutcome, write_typed
 from apps.ingest.typed_extraction import MOST_TURNS, SaidTurn, propose_typed
-from apps.memories.spaces import name_in_namespace
+from apps.memories.typed import TypedMemory
 
 
 class SaidTurnInput(Input):
@@ -71,30 +72,28 @@ class ExtractView(ProfileView):
         The same transcript again makes duplicates.
         """
         fields, now = self.read(ExtractInput), self.now()
+        known = self.found(ns, profile)
         scope = self.scope(writes=not fields["dry_run"])
         turns = [SaidTurn(role=one["role"], content=Plaintext(one["content"])) for one in fields["turns"]]
         proposed = propose_typed(
             scope, turns, session_id=fields.get("session_id"), source=fields.get("source", ""), now=now
         )
-        body: dict[str, Any] = {
-            "proposed": [
-                {
-                    "type": one.type,
-                    "topic_key": one.topic_key,
-                    "summary": one.summary.reveal(),
-                    "content": {"text": one.summary.reveal()},
-                    "keywords": "",
-                }
-                for one in proposed
-            ]
-        }
+        body = {"proposed": [_proposed(one) for one in proposed]}
         if fields["dry_run"]:
-            self.found(ns, profile)
-            return Response(body)
-        outcome = TypedOutcome(results=(), txid=0)
-        if proposed:
-            outcome = write_typed(scope, name_in_namespace(scope, ns, profile), proposed, now=now)
-            self.reached(outcome.txid)
-        else:
-            self.found(ns, profile)
-        return Response(body | outcome_body(outcome), status=201)
+            return self.answer(body, txid=txid_of(known))
+        outcome = (
+            write_typed(scope, self.owner(ns, profile), proposed, now=now)
+            if proposed
+            else TypedOutcome(results=(), txid=txid_of(known))
+        )
+        return self.answer(body | outcome_body(outcome), txid=outcome.txid, status=201)
+
+
+def _proposed(one: TypedMemory) -> dict[str, Any]:
+    return {
+        "type": one.type,
+        "topic_key": one.topic_key,
+        "summary": one.summary.reveal(),
+        "content": orjson.loads(one.content.reveal()),
+        "keywords": "",
+    }

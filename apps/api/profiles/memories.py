@@ -1,6 +1,6 @@
 """/v1/memory/{ns}/{profile}/memories: typed memories of a profile."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Final
 
@@ -14,13 +14,12 @@ from apps.api.fields import Choice, Label, Text, Whole
 from apps.api.input_serializers import Input, WriteInput
 from apps.api.operations import operation
 from apps.api.permissions import KeyMayRetire
-from apps.api.profiles.base import ProfileView
+from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.fields import Content, Vector
 from apps.api.profiles.output import DescribedTypedMemoryOutput, typed_body
 from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
 from apps.ingest.typed import MOST, TypedOutcome, write_typed
-from apps.memories.spaces import name_in_namespace
 from apps.memories.typed import KEYED, NAMES, TypedMemory
 from apps.memories.typed_selectors import describe_typed
 from apps.recall import read_log
@@ -104,17 +103,13 @@ class TypedMemoriesView(ProfileView):
         profile is created if it does not exist.
         """
         memories = [typed_of(one) for one in self.read(TypedMemoriesInput)["memories"]]
-        scope = self.scope(writes=True)
-        outcome = write_typed(scope, name_in_namespace(scope, ns, profile), memories, now=self.now())
-        self.reached(outcome.txid)
-        return Response(outcome_body(outcome), status=201)
+        outcome = write_typed(self.scope(writes=True), self.owner(ns, profile), memories, now=self.now())
+        return self.answer(outcome_body(outcome), txid=outcome.txid, status=201)
 
 
 class TypedMemoryView(ProfileView):
     permissions: ClassVar = {"GET": "memory:read", "DELETE": "memory:delete"}
-
-    def get_permissions(self) -> Sequence[Any]:
-        return [KeyMayRetire()] if self.request.method == "DELETE" else super().get_permissions()
+    permission_classes = (KeyMayRetire,)
 
     @operation("profile_memory", responses=DescribedTypedMemoryOutput)
     def get(self, request: Request, ns: str, profile: str, public_id: str) -> Response:
@@ -123,7 +118,7 @@ class TypedMemoryView(ProfileView):
         found = describe_typed(scope, public_id, now=self.now())
         read_log.record_read(scope)
         body = typed_body(found.memory, successor=found.successor)
-        return Response(body | {"supersedes": list(found.supersedes)})
+        return self.answer(body | {"supersedes": list(found.supersedes)}, txid=txid_of(scope))
 
     @operation("profile_forget", request=None, responses={204: None})
     def delete(self, request: Request, ns: str, profile: str, public_id: str) -> Response:
@@ -131,10 +126,10 @@ class TypedMemoryView(ProfileView):
 
         What it replaced stays replaced.  To have it erased for good, request an erasure.
         """
-        scope, now = self.known(ns, profile), self.now()
+        scope, now = self.known(ns, profile, writes=True), self.now()
         memory = describe_typed(scope, public_id, now=now).memory
         soft_delete_selection(scope, MemorySelection(memory_ids=(memory.id,)), now=now)
-        return Response(status=204)
+        return self.answer(None, txid=txid_of(scope), status=204)
 
 
 def typed_of(fields: Mapping[str, Any]) -> TypedMemory:

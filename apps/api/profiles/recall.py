@@ -101,8 +101,7 @@ class TypedRecallView(ProfileView):
             ),
             now=self.now(),
         )
-        self.reached(found.txid)
-        return Response({"memories": _bodies(scope, found), "txid": found.txid})
+        return self.answer({"memories": _bodies(scope, found), "txid": found.txid}, txid=found.txid)
 
 
 class AskView(ProfileView):
@@ -123,7 +122,6 @@ class AskView(ProfileView):
         fields = self.read(AskInput)
         scope, question = self.found(ns, profile), fields["question"]
         found = recall_typed(scope, _query(fields, query=Plaintext(question)), now=self.now())
-        self.reached(found.txid)
         made = synthesize(
             {hit.memory.id: (hit.memory.summary or hit.memory.text).reveal() for hit in found.hits}, question
         )
@@ -134,7 +132,7 @@ class AskView(ProfileView):
             "memories": _bodies(scope, found),
             "txid": found.txid,
         }
-        return Response(body)
+        return self.answer(body, txid=found.txid)
 
 
 def _query(fields: Mapping[str, Any], **ways: Any) -> TypedQuery:

@@ -10,13 +10,13 @@ from apps.api.fields import Choice, Label, Text, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.permissions import InsufficientScope
-from apps.api.profiles.base import ProfileView
+from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.output import milliseconds
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
 from apps.history.turns import NewTurn, append, delete_session, read
 from apps.ingest.sessions import end_session, list_sessions
-from apps.memories.spaces import get_or_create_end_user, name_in_namespace
+from apps.memories.spaces import get_or_create_end_user
 from apps.memories.typed_selectors import list_profiles
 from apps.recall import read_log
 
@@ -96,6 +96,7 @@ class ProfilesView(ProfileView):
     def get(self, request: Request, ns: str) -> Response:
         """List the profiles of a namespace, the newest first."""
         asked, scope = self.read_parameters(LimitInput), self.scope()
+        self.owner(ns)
         names = list_profiles(scope, ns, limit=asked["limit"], now=self.now())
         read_log.record_report(scope, len(names))
         return Response({"profiles": [{"profile": name} for name in names]})
@@ -119,7 +120,7 @@ class ProfileSessionsView(ProfileView):
             }
             for one in page.sessions
         ]
-        return Response({"sessions": body})
+        return self.answer({"sessions": body}, txid=txid_of(scope))
 
 
 class ProfileSessionView(ProfileView):
@@ -135,7 +136,7 @@ class ProfileSessionView(ProfileView):
                 raise InsufficientScope("Insufficient scope. Missing: history:write")
             delete_session(scope, session, source=None, now=now)
         end_session(scope, session, now=now)
-        return Response(status=204)
+        return self.answer(None, txid=txid_of(scope), status=204)
 
 
 class ProfileTurnsView(ProfileView):
@@ -157,7 +158,7 @@ class ProfileTurnsView(ProfileView):
             }
             for turn in found.turns
         ]
-        return Response({"turns": body})
+        return self.answer({"turns": body}, txid=txid_of(scope))
 
     @operation(
         "profile_append",
@@ -167,11 +168,11 @@ class ProfileTurnsView(ProfileView):
     def post(self, request: Request, ns: str, profile: str, session_id: str) -> Response:
         """Append a turn to a session.  Nothing is extracted from it."""
         fields, session, now = self.read(TurnInput), _session(session_id), self.now()
-        scope = self.scope(writes=True)
-        scope = scope.in_spaces(get_or_create_end_user(scope, name_in_namespace(scope, ns, profile), now=now))
+        owner, scope = self.owner(ns, profile), self.scope(writes=True)
+        scope = scope.in_spaces(get_or_create_end_user(scope, owner, now=now))
         turn = NewTurn(role=fields["role"], content=Plaintext(fields["content"]))
         (stored,) = append(scope, session, [turn], source=SOURCE, metadata={}, now=now)
-        return Response({"seq": stored.id}, status=201)
+        return self.answer({"seq": stored.id}, txid=txid_of(scope), status=201)
 
 
 def _session(session_id: str) -> str:
