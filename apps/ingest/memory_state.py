@@ -225,3 +225,13 @@ class SlotPosition:
         """The holders that a new value of that time ends: that of then, and the current ones unless a later exists."""
         here = [self.here.holder] if self.here is not None else []
         return here if self.after is not None else list({id(one): one for one in (*here, *self.others)}.values())
+
+
+def outlasts(one: datetime | None, other: datetime | None) -> bool:
+    """Whether the first end is not before the other; None means never."""
+    return later_end(one, other) == one
+
+
+def later_end(one: datetime | None, other: datetime | None) -> datetime | None:
+    """The later of two ends; None means never."""
+    return None if one is None or other is None else max(one, other)

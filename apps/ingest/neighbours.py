@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from apps.crypto.services import DecryptError
 from apps.ingest import queries
 from apps.ingest.candidates import MemoryCandidate
-from apps.ingest.snapshot import SpaceSnapshot, outlasts
+from apps.ingest.memory_state import outlasts
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
 from apps.memories.nearest import nearest

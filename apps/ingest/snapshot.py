@@ -13,7 +13,7 @@ from apps.core.prepared_sql import pipelined, prepared_cursor
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, FoundChange, MemoryCandidate
-from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition
+from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition, later_end, outlasts
 from apps.ingest.models import IngestReceipt
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.queries import MEMORY, execute_alike, find_row
@@ -224,7 +224,7 @@ class SpaceSnapshot:
         if known.said_by is not candidate.proposal:
             known.repetitions += 1
             known.said_by = candidate.proposal
-        known.expires_at = _later(known.expires_at, self.end_of(candidate))
+        known.expires_at = later_end(known.expires_at, self.end_of(candidate))
 
     def end_of(self, candidate: MemoryCandidate) -> datetime | None:
         """When the candidate would expire, or None for never."""
@@ -397,13 +397,3 @@ class SpaceSnapshot:
 
 def _begun(held: SlotPeriod) -> tuple[datetime, int]:
     return held.stretch.start, held.holder.id
-
-
-def outlasts(one: datetime | None, other: datetime | None) -> bool:
-    """Whether the first end is not before the other; None means never."""
-    return _later(one, other) == one
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later of two ends; None means never."""
-    return None if one is None or other is None else max(one, other)

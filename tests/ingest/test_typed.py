@@ -9,13 +9,19 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
+from apps.ingest.sessions import end_session, memories_of_session
 from apps.ingest.typed import ForbiddenContent, TypedOutcome, write_typed
+from apps.key_management import rotation
 from apps.memories.embedding import embed_memories
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
-from apps.memories.selectors import typed_memory
+from apps.memories.spaces import reread_space
 from apps.memories.typed import TypedMemory, canonical_json
+from apps.memories.typed_selectors import describe_typed
 from apps.projects.scope import Scope
 from apps.recall.typed import TypedQuery, recall_typed
+from apps.tenants.models import Profile
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -40,6 +46,12 @@ def unit(dimensions: int, *, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]
 @pytest.fixture
 def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
+
+
+@pytest.fixture
+def sealed(scope: Scope) -> Scope:
+    set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
+    return reread_space(scope)
 
 
 def row_of(scope: Scope, memory_id: int) -> Memory:
@@ -97,7 +109,7 @@ def test_source_keywords_and_vector_are_not_part_of_the_id(scope: Scope) -> None
     again = write(scope, diet("vegan", source="cursor", keywords="food", vector=unit(8, seed=1)))
 
     assert statuses(again) == ["duplicate"]
-    assert typed_memory(scope, again.results[0].public_id, now=NOW).source == "claude-code"
+    assert describe_typed(scope, again.results[0].public_id, now=NOW).memory.source == "claude-code"
 
 
 def test_summary_keywords_and_content_are_encrypted_and_read_back(scope: Scope) -> None:
@@ -108,7 +120,7 @@ def test_summary_keywords_and_content_are_encrypted_and_read_back(scope: Scope) 
         assert blob
         assert b"vegan" not in bytes(blob)
         assert b"food" not in bytes(blob)
-    opened = typed_memory(scope, made.public_id, now=NOW)
+    opened = describe_typed(scope, made.public_id, now=NOW).memory
     assert opened.content == Plaintext('{"diet":"vegan"}')
     assert (opened.keywords, opened.session, opened.key) == (Plaintext("food preference"), "s-1", "user.diet")
 
@@ -156,6 +168,11 @@ def test_a_secret_refuses_the_whole_batch(scope: Scope) -> None:
     assert "memories.1" in str(refused.value)
     with tenant_transaction(scope):
         assert not Memory.objects.within_tenant(scope).exists()
+
+
+def rotate(scope: Scope, *, is_compromise: bool) -> None:
+    one = rotation.rotate(scope, reason="test", is_compromise=is_compromise, now=NOW)
+    assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
 
 
 def found(scope: Scope, **asked: Any) -> list[tuple[str, list[str]]]:
@@ -222,6 +239,43 @@ def test_a_rare_type_is_not_crowded_out(scope: Scope) -> None:
     )
 
     assert [name for name, _ in found(scope, query="loud", types=["task"], limit=8)] == ["loud task"]
+
+
+def test_a_sealed_space_answers_the_same(sealed: Scope) -> None:
+    write(sealed, diet("vegetarian"), diet("vegan", keywords="food preference", vector=unit(16, seed=1)))
+    write(sealed, stated("ordered food", {"dish": "tofu"}, type="event", session_id="s-1", vector=unit(384, seed=1)))
+
+    assert found(sealed, topic_key="user.diet") == [("vegan since 2026", ["topic"])]
+    assert found(sealed, query="food", session_id="s-1", vector=unit(16, seed=1)) == [("ordered food", ["keyword"])]
+    assert found(sealed, vector=unit(384, seed=1)) == [("ordered food", ["vector"])]
+
+
+def test_ids_are_the_same_under_a_new_data_key_and_made_anew_under_a_new_identity(scope: Scope) -> None:
+    first = write(scope, diet("vegan", vector=unit(8, seed=1))).results[0]
+    rotate(scope, is_compromise=False)
+    assert write(scope, diet("vegan")).results[0].public_id == first.public_id
+
+    rotate(scope, is_compromise=True)
+
+    again = write(reread_space(scope), diet("vegan")).results[0]
+    assert (again.status, again.memory_id) == ("duplicate", first.memory_id)
+    assert again.public_id != first.public_id
+
+
+def test_the_session_of_a_task_ends_with_it(scope: Scope) -> None:
+    write(
+        scope,
+        stated("call back", {}, type="task", session_id="s-1"),
+        stated("write", {"to": "Ann"}, type="task", session_id="s-2"),
+        stated("met Ann", {}, type="event", session_id="s-1"),
+    )
+
+    assert memories_of_session(scope, "s-1", now=NOW) == sorted(memories_of_session(scope, "s-1", now=NOW))
+    assert len(memories_of_session(scope, "s-1", now=NOW)) == 2
+    assert end_session(scope, "s-1", now=NOW) == 1
+    assert end_session(scope, "s-1", now=NOW) == 0
+    assert len(memories_of_session(scope, "s-1", now=NOW)) == 1
+    assert len(memories_of_session(scope, "s-2", now=NOW)) == 1
 
 
 def test_words_of_the_index_are_those_of_summary_and_keywords(kept: Scope) -> None:

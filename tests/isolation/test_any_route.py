@@ -141,6 +141,10 @@ def settle(api: Api, who: Somebody) -> None:
     api.said(who, "POST", "/v1/history/append", {**named, "session_id": "s1", "turns": turns})
     state = {**named, "namespace": ["users", "alice"], "key": "profile", "value": {"tone": who.word}}
     api.said(who, "POST", "/v1/state/put", state)
+    typed = {"type": "fact", "topic_key": "a.b", "summary": f"{who.word} again", "content": {"is": who.word}}
+    profile = f"/v1/memory/{who.tenant}/{who.person}"
+    stated = api.said(who, "POST", f"{profile}/memories", {"memories": [typed]})["results"]
+    erasure = api.said(who, "POST", f"{profile}/erasures", {"memory_id": stated[0]["id"]})
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
     entities = api.said(who, "GET", "/v1/entities")["entities"]
     decisions = api.said(who, "GET", "/memory/decisions")["decisions"]
@@ -152,6 +156,9 @@ def settle(api: Api, who: Somebody) -> None:
         "entity_id": [one["id"] for one in entities],
         "with_entity_id": [entities[-1]["id"]],
         "job_id": ["imp_000000000000000000000000"],
+        "public_id": [stated[0]["id"]],
+        "erasure_id": [erasure["erasure_id"]],
+        "session_id": ["s1"],
     }
 
 
@@ -165,8 +172,8 @@ def filled(operation: Operation, whose: Mapping[str, list[Any]], user: str, tena
             return whose["memory_id"][: max(1, len(usual))]
         if name in whose:
             return whose[name][0] if whose[name] else f"dec_{ABSENT}"
-        if name in ("user_id", "tenant_id"):
-            return user if name == "user_id" else tenant
+        if name in ("user_id", "tenant_id", "profile", "ns"):
+            return user if name in ("user_id", "profile") else tenant
         return changed(usual)
 
     def changed(body: Any) -> Any:
@@ -175,7 +182,7 @@ def filled(operation: Operation, whose: Mapping[str, list[Any]], user: str, tena
         return [changed(each) for each in body] if isinstance(body, list) else body
 
     path = operation.path
-    for name in [*whose, "user_id", "tenant_id"]:
+    for name in [*whose, "user_id", "tenant_id", "profile", "ns"]:
         path = path.replace(f"{{{name}}}", str(value(name, None)))
     return path, changed(operation.body)
 
@@ -189,6 +196,9 @@ def nobody_s() -> dict[str, list[Any]]:
         "entity_id": [ABSENT],
         "with_entity_id": [ABSENT],
         "job_id": ["imp_0"],
+        "public_id": ["mem_0"],
+        "erasure_id": ["ers_0"],
+        "session_id": ["s0"],
     }
 
 
@@ -222,7 +232,7 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
         operation = every[number % len(every)]
         who, other = drawn.choice(everybody[1:]), everybody[0]
         whose = drawn.choice((other, other, who, drawn.choice(everybody)))
-        is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path
+        is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path or "{ns}" in operation.path
         # Callers who may name the first of them do not, since none is to change what is theirs.
         may_name = (who.tenant, who.environment) == (other.tenant, other.environment)
         named = who.person if may_name else whose.person

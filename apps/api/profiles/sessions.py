@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Final
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -163,6 +164,7 @@ class ProfileTurnsView(ProfileView):
     @operation(
         "profile_append",
         request=TurnInput,
+        examples=[OpenApiExample("a turn", {"role": "user", "content": "I am vegan now."}, request_only=True)],
         responses={201: SequenceOutput},
     )
     def post(self, request: Request, ns: str, profile: str, session_id: str) -> Response:

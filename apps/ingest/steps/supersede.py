@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from apps.ingest.candidates import ImportedMemory, MemoryCandidate
-from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition
+from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition, outlasts
 from apps.ingest.orders import is_own_style_wish
-from apps.ingest.snapshot import SpaceSnapshot, outlasts
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.review_gate import review_reason
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
