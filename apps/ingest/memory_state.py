@@ -19,7 +19,7 @@ class MemoryState:
     slot: set if it consists of a single claim.  parts: the claims of any other memory, each with its own slot.
     ended: spans of it that this batch ends while the rest stays valid.  said_mac: of its text before any span ended.
 
-    is_new: created by this batch, so not in the database yet.  said_by: the batch's last proposal that stated it.
+    row: as read; None of a memory that this batch creates.  said_by: the batch's last proposal that stated it.
     terms: None until they are needed.
     """
 
@@ -41,7 +41,7 @@ class MemoryState:
     repetitions: int = 0
     said_by: Proposal | None = None
     terms: Sequence[str] | None = None
-    is_new: bool = False
+    row: Memory | None = None
     was: str = "current"  # its validity before this batch
     expired_at: datetime | None = None
     parts: "list[ClaimState]" = field(default_factory=list)
@@ -74,7 +74,13 @@ class MemoryState:
             outdated_by=row.outdated_by_id,
             was_outdated_by=row.outdated_by_id,
             public_id=row.public_id,
+            row=row,
         )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this batch creates it, so that it is not in the database yet."""
+        return self.row is None
 
     @property
     def is_current(self) -> bool:

@@ -6,12 +6,15 @@ from typing import Any
 
 from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.memories.models import Memory
+from apps.memories.models.memory import Validity
 from apps.projects.scope import Scope
 
 _READ = (
     "id", "tenant_id", "type", "text_mac", "said_mac", "slot", "value_mac", "validity", "created_at",
     "superseded_by_id", "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from",
     "source", "source_kind", "source_strength", "pinned", "event_at", "outdated_by_id", "public_id",
+    "repetition_count", "extractor_confidence", "type_prior", "last_used_at", "superseded_at", "changed_txid",
+    "updated_at",
 )  # fmt: skip
 
 
@@ -117,3 +120,25 @@ def last_of_sessions(
         )
         rows: list[tuple[int, int, datetime, bytes]] = cursor.fetchall()
     return rows
+
+
+_CHANGE = """
+update memories_memory set repetition_count = %s, confidence = %s, expires_at = %s, outdated_by_id = %s,
+    last_used_at = %s, validity = %s, superseded_at = %s, superseded_by_id = %s, superseded_reason = %s,
+    valid_from = %s, valid_to = %s, known_from = %s, changed_txid = %s, updated_at = %s
+where tenant_id = %s and id = %s"""
+_CHANGE_VECTOR = """
+update memories_memoryvector set live = %s, expires_at = %s where tenant_id = %s and memory_id = %s"""
+
+
+def execute_change(scope: Scope, row: Memory) -> None:
+    """Write what a batch changed of a memory, and the copies beside its vector.  row: one of ``MEMORY``'s, locked."""
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            _CHANGE,
+            [row.repetition_count, row.confidence, row.expires_at, row.outdated_by_id, row.last_used_at, row.validity,
+             row.superseded_at, row.superseded_by_id, row.superseded_reason, row.valid_from, row.valid_to,
+             row.known_from, row.changed_txid, row.updated_at, scope.tenant_id, row.pk],
+        )  # fmt: skip
+        is_current = row.validity != Validity.SUPERSEDED
+        cursor.execute(_CHANGE_VECTOR, [is_current, row.expires_at, scope.tenant_id, row.pk])

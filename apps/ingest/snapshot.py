@@ -298,7 +298,6 @@ class SpaceSnapshot:
             public_id=candidate.public_id,
             said_by=candidate.proposal,
             terms=candidate.terms,
-            is_new=True,
         )
         known.parts = [
             ClaimState(

@@ -14,6 +14,7 @@ from apps.ingest import models
 from apps.ingest.candidates import MADE, STORED, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState
 from apps.ingest.pipeline_context import PipelineContext
+from apps.ingest.queries import execute_change
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.entities import said_of
@@ -31,8 +32,6 @@ from apps.memories.types import confidence
 from apps.outbox.services import enqueue
 from apps.summaries import clusters
 from text.extraction.reasons import Reason
-
-_EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
 
 def index(
@@ -55,10 +54,10 @@ def index(
     ended = [known for known in snapshot.by_id.values() if known.ended and known.is_current]
     # The unique index of one current row per slot is checked at every statement: close old rows before inserting new
     # ones, and close a holder before reviving an earlier one.
-    for known in sorted(changed, key=lambda known: known.validity == "current"):
-        _write_change(known, snapshot)
-    _write_claims([part for known in snapshot.by_id.values() for part in known.parts if part.has_changed], snapshot)
     with pipelined():
+        for known in sorted(changed, key=lambda known: known.validity == "current"):
+            _write_change(known, snapshot)
+        _write_claims([part for known in snapshot.by_id.values() for part in known.parts if part.has_changed], snapshot)
         if new or changed:
             write_counts(snapshot.scope, snapshot.space)
         without_vector = _write_new(new, edges, snapshot, tools)
@@ -196,7 +195,8 @@ def _out_of_date(revived: list[int], snapshot: SpaceSnapshot) -> list[int]:
 
 def _write_change(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Update a stored row that this batch repeated, extended, superseded or revived."""
-    row = Memory.objects.within_tenant(snapshot.scope).only(*_EVIDENCE).get(pk=known.id)
+    row = known.row
+    assert row is not None  # noqa: S101  (it was read)
     row.repetition_count += known.repetitions
     row.confidence = confidence(
         source_strength=row.source_strength,
@@ -205,23 +205,16 @@ def _write_change(known: MemoryState, snapshot: SpaceSnapshot) -> None:
         prior=row.type_prior,
     )
     row.expires_at, row.outdated_by_id = known.expires_at, known.outdated_by
-    changed = ["repetition_count", "confidence", "expires_at", "outdated_by_id"]
     if known.repetitions:
         row.last_used_at = snapshot.now
-        changed.append("last_used_at")
     if known.validity != known.was:
         row.validity = known.validity
         row.superseded_at = None if known.is_current else snapshot.now
-        changed += ["validity", "superseded_at"]
     if known.validity != known.was or known.periods.has_changed:
         known.periods.put_into(row)
         row.superseded_by_id, row.superseded_reason = known.superseded_by, known.reason
         row.changed_txid, row.updated_at = snapshot.space.txid, snapshot.now
-        changed += ["superseded_by", "superseded_reason", "valid_from", "valid_to", "known_from", "changed_txid",
-                    "updated_at"]  # fmt: skip
-    row.save(update_fields=changed)
-    vectors = MemoryVector.objects.within(snapshot.scope).filter(memory_id=known.id)
-    vectors.update(live=known.is_current, expires_at=known.expires_at)
+    execute_change(snapshot.scope, row)
 
 
 def _write_history(new: Sequence[MemoryCandidate], changed: Sequence[MemoryState], snapshot: SpaceSnapshot) -> None:
