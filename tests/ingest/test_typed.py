@@ -12,8 +12,8 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.typed import ForbiddenContent, TypedOutcome, write_typed
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
-from apps.memories.selectors import typed_memory
 from apps.memories.typed import TypedMemory, canonical_json
+from apps.memories.typed_selectors import describe_typed
 from apps.projects.scope import Scope
 from apps.recall.typed import TypedQuery, recall_typed
 from tests.makers import NOW, make_scope
@@ -97,7 +97,7 @@ def test_source_keywords_and_vector_are_not_part_of_the_id(scope: Scope) -> None
     again = write(scope, diet("vegan", source="cursor", keywords="food", vector=unit(8, seed=1)))
 
     assert statuses(again) == ["duplicate"]
-    assert typed_memory(scope, again.results[0].public_id, now=NOW).source == "claude-code"
+    assert describe_typed(scope, again.results[0].public_id, now=NOW).memory.source == "claude-code"
 
 
 def test_summary_keywords_and_content_are_encrypted_and_read_back(scope: Scope) -> None:
@@ -108,7 +108,7 @@ def test_summary_keywords_and_content_are_encrypted_and_read_back(scope: Scope) 
         assert blob
         assert b"vegan" not in bytes(blob)
         assert b"food" not in bytes(blob)
-    opened = typed_memory(scope, made.public_id, now=NOW)
+    opened = describe_typed(scope, made.public_id, now=NOW).memory
     assert opened.content == Plaintext('{"diet":"vegan"}')
     assert (opened.keywords, opened.session, opened.key) == (Plaintext("food preference"), "s-1", "user.diet")
 
@@ -134,7 +134,7 @@ def test_a_callers_vector_is_kept_and_ours_is_not_made(scope: Scope, monkeypatch
     made = write(
         scope,
         diet("vegan", vector=unit(384, seed=1)),
-        stated("todo", {}, type="task"),
+        stated("todo", {}, type="task", vector=unit(8, seed=3)),
         diet("vegan", type="instruction", vector=unit(8, seed=2)),
     ).results
 

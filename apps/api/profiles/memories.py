@@ -38,7 +38,7 @@ class TypedMemoryInput(WriteInput):
     summary = Text(max_length=MAX_SUMMARY, help_text="One line.")
     content = Content(help_text="The memory itself; with type and topic key, it is its identity.")
     keywords = Text(required=False, max_length=MAX_SUMMARY, allow_blank=True, help_text="Searched with the summary.")
-    embedding = Vector(required=False, help_text="Your own vector; without one, the server makes one.")
+    embedding = Vector(required=False, help_text="Your own vector; else the server makes one.  Tasks have none.")
     session_id = Label(required=False, max_length=256)
     source = Label(required=False, help_text="The first writer's stays.")  # type: ignore[assignment]  # the wire's name
     ttl = Whole(
