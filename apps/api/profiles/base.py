@@ -122,8 +122,7 @@ class ProfileView(ApiView):
             self.reached(0)
             return scope
         scope = scope.in_spaces(space)
-        with tenant_transaction(scope):
-            self.reached(space_now(scope, space.id).txid)
+        self.reached_now(scope)
         if self._txid is not None and self._txid < least:
             raise NotYetThere
         return scope
@@ -138,6 +137,12 @@ class ProfileView(ApiView):
     def reached(self, txid: int) -> None:
         """Send this number of the profile's latest change with the response."""
         self._txid = txid
+
+    def reached_now(self, scope: Scope) -> None:
+        """As ``reached``, with the number as it is now; nothing without a space."""
+        if scope.spaces:
+            with tenant_transaction(scope):
+                self.reached(space_now(scope, scope.space.id).txid)
 
     def _least_txid(self) -> int:
         sent = self.request.headers.get("Memoturn-Min-Txid", "0")

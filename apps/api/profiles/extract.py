@@ -91,10 +91,10 @@ class ExtractView(ProfileView):
         if fields["dry_run"]:
             self.found(ns, profile)
             return Response(body)
-        outcome = TypedOutcome(results=(), txid=0)
         if proposed:
             outcome = write_typed(scope, name_in_namespace(scope, ns, profile), proposed, now=now)
             self.reached(outcome.txid)
         else:
             self.found(ns, profile)
+            outcome = TypedOutcome(results=(), txid=self._txid or 0)
         return Response(body | outcome_body(outcome), status=201)

@@ -134,6 +134,7 @@ class TypedMemoryView(ProfileView):
         scope, now = self.known(ns, profile), self.now()
         memory = describe_typed(scope, public_id, now=now).memory
         soft_delete_selection(scope, MemorySelection(memory_ids=(memory.id,)), now=now)
+        self.reached_now(scope)
         return Response(status=204)
 
 

@@ -135,6 +135,7 @@ class ProfileSessionView(ProfileView):
                 raise InsufficientScope("Insufficient scope. Missing: history:write")
             delete_session(scope, session, source=None, now=now)
         end_session(scope, session, now=now)
+        self.reached_now(scope)
         return Response(status=204)
 
 
@@ -171,6 +172,7 @@ class ProfileTurnsView(ProfileView):
         scope = scope.in_spaces(get_or_create_end_user(scope, name_in_namespace(scope, ns, profile), now=now))
         turn = NewTurn(role=fields["role"], content=Plaintext(fields["content"]))
         (stored,) = append(scope, session, [turn], source=SOURCE, metadata={}, now=now)
+        self.reached_now(scope)
         return Response({"seq": stored.id}, status=201)
 
 
