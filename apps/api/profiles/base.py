@@ -156,4 +156,6 @@ def is_name(text: str) -> bool:
 
 
 def _code(error: DomainError, status: int) -> str:
+    if isinstance(error, BranchNotFound):
+        return "branch_not_found"
     return "unconfigured" if isinstance(error, NotImplementedHere) else CODES.get(status, "internal")

@@ -15,6 +15,7 @@ from apps.api.operations import operation
 from apps.api.profiles.base import ProfileView
 from apps.api.profiles.output import milliseconds
 from apps.ingest.sessions import memories_of_session
+from apps.memories.selectors import MemoryNotFound
 from apps.memories.typed import KEYED
 from apps.memories.typed_selectors import describe_typed, ids_under, public_ids
 from apps.projects.scope import Scope
@@ -102,6 +103,8 @@ class ErasuresView(ProfileView):
             ids = ids_under(scope, fields["type"], fields["topic_key"], now=now)
         else:
             ids = memories_of_session(scope, fields["session_id"], now=now)
+        if not ids:
+            raise MemoryNotFound
         made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), now=now)
         return Response(_body(scope, made), status=202)
 
