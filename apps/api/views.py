@@ -161,6 +161,10 @@ class ApiView(APIView):
         """The body and the status of an error."""
         return envelope(error, request_id=request_id), status_of(error)
 
+    def headers_of(self, response: Response) -> Mapping[str, str]:
+        """Further headers of a response, also of an error."""
+        return {}
+
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, metering.SilentlyOver):
             return Response(dict(self.silent_answer or {}), status=self.silent_status)
@@ -170,7 +174,7 @@ class ApiView(APIView):
         final = super().finalize_response(request, response, *args, **kwargs)
         metering.settle(request, final)
         final.headers.setdefault("Cache-Control", "no-store")  # decrypted for one caller: no cache may store it
-        for name, value in throttling.headers_of(request).items():
+        for name, value in {**throttling.headers_of(request), **self.headers_of(final)}.items():
             final[name] = value
         return final
 

@@ -129,7 +129,7 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         public_id=typed_public_id(cipher, memory.type, memory.topic_key, memory.content, project_id=project_id),
         terms=terms(memory.text.reveal()),
         lasts=_lifetime(memory),
-        vector=memory.vector,
+        vector=None if memory.type == "task" else memory.vector,
     )
     if memory.topic_key is not None and type_.group:
         candidate.value = memory.value

@@ -33,7 +33,7 @@ class TypedDetails:
 
 def describe_typed(scope: Scope, public_id: str, *, now: datetime) -> TypedDetails:
     """The memory with this public id: of several the active one, else the newest.  Raises MemoryNotFound."""
-    if not scope.spaces:
+    if not scope.spaces or "\x00" in public_id:
         raise MemoryNotFound
     with tenant_transaction(scope):
         same = Memory.objects.within(scope).existing(now).filter(public_id=public_id)

@@ -41,6 +41,7 @@ from apps.recall.search import conditions, moment_of
 
 MOST: Final = 1_000  # memories in one answer
 CHANNELS: Final[Mapping[str, float]] = {"topic": 2.0, "keyword": 1.0, "vector": 1.0}  # and their weights
+MOST_OPENED: Final = 20_000  # memories of a sealed space that one channel returns, if they are filtered by session
 DEPTH: Final = 5  # times the limit: how many each channel returns
 
 
@@ -94,7 +95,7 @@ def recall_typed(scope: Scope, asked: TypedQuery, *, now: datetime) -> TypedReca
             include_superseded=asked.include_superseded,
         )
         rankings = _rankings(space, asked, filters, now=now)
-        found = _fused(rankings)[: asked.limit * DEPTH]
+        found = _fused(rankings)
         moment = moment_of(filters, now=now)
         rows = {row.pk: row for row in recallable_rows(scope, [one for one, _ in found], moment, now=now)}
         lifetimes = lifetimes_of(scope, [scope.space.id])
@@ -120,7 +121,9 @@ def recall_typed(scope: Scope, asked: TypedQuery, *, now: datetime) -> TypedReca
 
 def _rankings(space: SearchedSpace, asked: TypedQuery, filters: Filters, *, now: datetime) -> dict[str, list[int]]:
     """Channel to the ids that it found, best first."""
-    limit = asked.limit * DEPTH
+    # A sealed space is filtered by session only after decryption.
+    is_late = asked.session_id is not None and not space.cipher.is_searchable
+    limit = MOST_OPENED if is_late else asked.limit * DEPTH
     found: dict[str, list[int]] = {}
     if asked.topic_key is not None:
         found["topic"] = _under(space, asked.topic_key, filters, limit=limit, now=now)

@@ -698,7 +698,7 @@ ROUTED = list(_routed(get_resolver().url_patterns))
 # What a view says about itself.  All else of ApiView is the same for every route.
 OF_A_VIEW = {
     *("permissions", "people", "fresh", "destroys", "reads", "meters", "silent_answer", "silent_status"),
-    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal"),
+    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal", "headers_of"),
 }
 OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     OpenView: {"authentication_classes"},

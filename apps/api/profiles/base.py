@@ -55,6 +55,9 @@ class BranchNotFound(NotFound):
     """No such branch: a profile has the branch main alone."""
 
 
+OWN_CODES: Final = {BranchNotFound: "branch_not_found", NotImplementedHere: "unconfigured"}
+
+
 class NotYetThere(Unavailable):
     """This server has not reached the transaction that Memoturn-Min-Txid names."""
 
@@ -68,18 +71,26 @@ class ProfileSchema(ApiSchema):
 class ProfileView(ApiView):
     """A profile of a namespace is the end user of that name there: other routes reach the same memories.
 
-    A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers, and ends with
-    ``answer``.
+    A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers.
     """
 
     headers_read: ClassVar = ("X-Project-ID",)
     silent_answer: ClassVar = None
     schema = ProfileSchema()
 
+    _found: Scope | None = None
+    _txid: int | None = None
+
+    def headers_of(self, response: Response) -> Mapping[str, str]:
+        """Memoturn-Txid, unless the request was refused before its profile was looked up, or failed."""
+        if self._txid is None and self._found is not None and response.status_code < 500:
+            self._txid = txid_of(self._found)
+        return {} if self._txid is None else {"Memoturn-Txid": str(self._txid)}
+
     def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
         """``{"error": message, "code"}``, and a status that clients of profiles know."""
         status = status_of(error)
-        code = "unconfigured" if isinstance(error, NotImplementedHere) else CODES.get(status, "internal")
+        code = OWN_CODES.get(type(error)) or CODES.get(status, "internal")
         body: dict[str, Any] = {
             "error": error.message,
             "code": code,
@@ -114,11 +125,9 @@ class ProfileView(ApiView):
         owner, scope = self.owner(ns, profile), self.scope(writes=writes)
         least = self._least_txid()
         space = find_end_user(scope, owner)
-        if space is None:
-            if least:
-                raise ProfileNotFound
-            return scope
-        scope = scope.in_spaces(space)
+        self._found = scope = scope.in_spaces(space) if space else scope
+        if least and space is None:
+            raise ProfileNotFound
         if least and txid_of(scope) < least:
             raise NotYetThere
         return scope
@@ -130,9 +139,9 @@ class ProfileView(ApiView):
             raise ProfileNotFound
         return scope
 
-    def answer(self, body: Any, *, txid: int, status: int = 200) -> Response:
-        """txid: number of the profile's latest change."""
-        return Response(body, status=status, headers={"Memoturn-Txid": str(txid)})
+    def reached(self, txid: int) -> None:
+        """Send this number of the profile's latest change with the response; without it, it is looked up."""
+        self._txid = txid
 
     def _least_txid(self) -> int:
         sent = self.request.headers.get("Memoturn-Min-Txid", "0")

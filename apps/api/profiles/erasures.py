@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Label, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
-from apps.api.profiles.base import ProfileView, txid_of
+from apps.api.profiles.base import ProfileView
 from apps.api.profiles.output import milliseconds
 from apps.ingest.sessions import memories_of_session
+from apps.memories.selectors import MemoryNotFound
 from apps.memories.typed import KEYED
 from apps.memories.typed_selectors import describe_typed, ids_under, public_ids
 from apps.projects.scope import Scope
@@ -81,7 +82,7 @@ class ErasuresView(ProfileView):
         """List the erasures that were asked for, the newest first."""
         asked, scope = self.read_parameters(ErasurePageInput), self.found(ns, profile)
         page = list_requests(scope, limit=asked["limit"], now=self.now())
-        return self.answer({"erasures": [_body(scope, one) for one in page.requests]}, txid=txid_of(scope))
+        return Response({"erasures": [_body(scope, one) for one in page.requests]})
 
     @operation(
         "profile_erase",
@@ -102,8 +103,10 @@ class ErasuresView(ProfileView):
             ids = ids_under(scope, fields["type"], fields["topic_key"], now=now)
         else:
             ids = memories_of_session(scope, fields["session_id"], now=now)
+        if not ids:
+            raise MemoryNotFound
         made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), now=now)
-        return self.answer(_body(scope, made), txid=txid_of(scope), status=202)
+        return Response(_body(scope, made), status=202)
 
 
 class ErasureView(ProfileView):
@@ -116,7 +119,7 @@ class ErasureView(ProfileView):
         number = erasure_id.removeprefix(PREFIX)
         if erasure_id == number or not (number.isascii() and number.isdigit()) or len(number) > 18:
             raise ForgetRequestNotFound
-        return self.answer(_body(scope, get_request(scope, int(number), now=self.now())), txid=txid_of(scope))
+        return Response(_body(scope, get_request(scope, int(number), now=self.now())))
 
 
 def _body(scope: Scope, one: OpenedRequest) -> dict[str, Any]:

@@ -80,13 +80,14 @@ class ExtractView(ProfileView):
         )
         body = {"proposed": [_proposed(one) for one in proposed]}
         if fields["dry_run"]:
-            return self.answer(body, txid=txid_of(known))
+            return Response(body)
         outcome = (
             write_typed(scope, self.owner(ns, profile), proposed, now=now)
             if proposed
             else TypedOutcome(results=(), txid=txid_of(known))
         )
-        return self.answer(body | outcome_body(outcome), txid=outcome.txid, status=201)
+        self.reached(outcome.txid)
+        return Response(body | outcome_body(outcome), status=201)
 
 
 def _proposed(one: TypedMemory) -> dict[str, Any]:

@@ -41,7 +41,8 @@ class Vector(serializers.Field[NDArray[np.float32], Any, Any, Any]):
         if not isinstance(data, list) or not 0 < len(data) <= MAX_DIMENSIONS or not {*map(type, data)} <= {int, float}:
             self.fail("vector", most=MAX_DIMENSIONS)
         vector = np.asarray(data, dtype=np.float64)
-        length = float(np.linalg.norm(vector))
+        with np.errstate(over="ignore"):
+            length = float(np.linalg.norm(vector))
         if not np.isfinite(length) or length == 0:
             self.fail("vector", most=MAX_DIMENSIONS)
         return (vector / length).astype(np.float32)

@@ -14,7 +14,7 @@ from apps.api.fields import Choice, Label, Text, Whole
 from apps.api.input_serializers import Input, WriteInput
 from apps.api.operations import operation
 from apps.api.permissions import KeyMayRetire
-from apps.api.profiles.base import ProfileView, txid_of
+from apps.api.profiles.base import ProfileView
 from apps.api.profiles.fields import Content, Vector
 from apps.api.profiles.output import DescribedTypedMemoryOutput, typed_body
 from apps.api.v1.history_fields import Entries
@@ -37,7 +37,7 @@ class TypedMemoryInput(WriteInput):
     summary = Text(max_length=MAX_SUMMARY, help_text="One line.")
     content = Content(help_text="The memory itself; with type and topic key, it is its identity.")
     keywords = Text(required=False, max_length=MAX_SUMMARY, allow_blank=True, help_text="Searched with the summary.")
-    embedding = Vector(required=False, help_text="Your own vector; without one, the server makes one.")
+    embedding = Vector(required=False, help_text="Your own vector; else the server makes one.  Tasks have none.")
     session_id = Label(required=False, max_length=256)
     source = Label(required=False, help_text="The first writer's stays.")  # type: ignore[assignment]  # the wire's name
     ttl = Whole(
@@ -104,7 +104,8 @@ class TypedMemoriesView(ProfileView):
         """
         memories = [typed_of(one) for one in self.read(TypedMemoriesInput)["memories"]]
         outcome = write_typed(self.scope(writes=True), self.owner(ns, profile), memories, now=self.now())
-        return self.answer(outcome_body(outcome), txid=outcome.txid, status=201)
+        self.reached(outcome.txid)
+        return Response(outcome_body(outcome), status=201)
 
 
 class TypedMemoryView(ProfileView):
@@ -118,7 +119,7 @@ class TypedMemoryView(ProfileView):
         found = describe_typed(scope, public_id, now=self.now())
         read_log.record_read(scope)
         body = typed_body(found.memory, successor=found.successor)
-        return self.answer(body | {"supersedes": list(found.supersedes)}, txid=txid_of(scope))
+        return Response(body | {"supersedes": list(found.supersedes)})
 
     @operation("profile_forget", request=None, responses={204: None})
     def delete(self, request: Request, ns: str, profile: str, public_id: str) -> Response:
@@ -129,7 +130,7 @@ class TypedMemoryView(ProfileView):
         scope, now = self.known(ns, profile, writes=True), self.now()
         memory = describe_typed(scope, public_id, now=now).memory
         soft_delete_selection(scope, MemorySelection(memory_ids=(memory.id,)), now=now)
-        return self.answer(None, txid=txid_of(scope), status=204)
+        return Response(None, status=204)
 
 
 def typed_of(fields: Mapping[str, Any]) -> TypedMemory:

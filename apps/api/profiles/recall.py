@@ -47,12 +47,16 @@ class TypedRecallInput(TypedFiltersInput):
     query = Text(required=False, max_length=MAX_QUERY)
     embedding = Vector(required=False, help_text="Your own vector; compared with your vectors of the same length.")
     topic_key = Label(required=False, max_length=256)
+    include_turns = Flag(default=False, help_text="Not supported: read the turns of a session.")
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
         if fields.keys().isdisjoint(WAYS):
             missing = ErrorDetail("give at least one of query, embedding and topic_key", "required")
             raise serializers.ValidationError({"non_field_errors": [missing]})
+        if fields["include_turns"]:
+            refused = ErrorDetail("is not supported: read the turns of a session", "unsupported")
+            raise serializers.ValidationError({"include_turns": [refused]})
         return fields
 
 
@@ -101,7 +105,8 @@ class TypedRecallView(ProfileView):
             ),
             now=self.now(),
         )
-        return self.answer({"memories": _bodies(scope, found), "txid": found.txid}, txid=found.txid)
+        self.reached(found.txid)
+        return Response({"memories": _bodies(scope, found), "txid": found.txid})
 
 
 class AskView(ProfileView):
@@ -132,7 +137,8 @@ class AskView(ProfileView):
             "memories": _bodies(scope, found),
             "txid": found.txid,
         }
-        return self.answer(body, txid=found.txid)
+        self.reached(found.txid)
+        return Response(body)
 
 
 def _query(fields: Mapping[str, Any], **ways: Any) -> TypedQuery:

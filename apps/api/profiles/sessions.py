@@ -11,7 +11,7 @@ from apps.api.fields import Choice, Label, Text, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.permissions import InsufficientScope
-from apps.api.profiles.base import ProfileView, txid_of
+from apps.api.profiles.base import ProfileView
 from apps.api.profiles.output import milliseconds
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
@@ -121,7 +121,7 @@ class ProfileSessionsView(ProfileView):
             }
             for one in page.sessions
         ]
-        return self.answer({"sessions": body}, txid=txid_of(scope))
+        return Response({"sessions": body})
 
 
 class ProfileSessionView(ProfileView):
@@ -137,7 +137,7 @@ class ProfileSessionView(ProfileView):
                 raise InsufficientScope("Insufficient scope. Missing: history:write")
             delete_session(scope, session, source=None, now=now)
         end_session(scope, session, now=now)
-        return self.answer(None, txid=txid_of(scope), status=204)
+        return Response(None, status=204)
 
 
 class ProfileTurnsView(ProfileView):
@@ -159,7 +159,7 @@ class ProfileTurnsView(ProfileView):
             }
             for turn in found.turns
         ]
-        return self.answer({"turns": body}, txid=txid_of(scope))
+        return Response({"turns": body})
 
     @operation(
         "profile_append",
@@ -171,10 +171,10 @@ class ProfileTurnsView(ProfileView):
         """Append a turn to a session.  Nothing is extracted from it."""
         fields, session, now = self.read(TurnInput), _session(session_id), self.now()
         owner, scope = self.owner(ns, profile), self.scope(writes=True)
-        scope = scope.in_spaces(get_or_create_end_user(scope, owner, now=now))
+        self._found = scope = scope.in_spaces(get_or_create_end_user(scope, owner, now=now))
         turn = NewTurn(role=fields["role"], content=Plaintext(fields["content"]))
         (stored,) = append(scope, session, [turn], source=SOURCE, metadata={}, now=now)
-        return self.answer({"seq": stored.id}, txid=txid_of(scope), status=201)
+        return Response({"seq": stored.id}, status=201)
 
 
 def _session(session_id: str) -> str:
