@@ -14,7 +14,7 @@ from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
-from apps.memories.models.memory import ANALYSIS, HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
+from apps.memories.models.memory import ANALYSIS, CONTENT, HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
 from apps.memories.models.search import EMBEDDING
 from apps.memories.opened import OpenedMemory
 from apps.memories.validity import AsOf, Moment
@@ -22,6 +22,8 @@ from apps.projects.scope import SpaceRef
 from text.analysis import TextAnalysis
 
 Blob = bytes | memoryview
+# What ``seal_changed`` writes: one revision seals them all.
+REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "content_ct", "parts_ct", "tag_tokens", "revision")
 MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
@@ -34,6 +36,7 @@ class Readable:
     key: str | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     handles: LookupValues = field(default_factory=LookupValues)
 
 
@@ -43,7 +46,7 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.analysis_ct = seal_analysis(row.pk, readable.text, cipher, terms=readable.terms)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
-    _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, parts=None)
+    _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, fields=readable.fields, parts=None)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
     blind(row, readable, cipher)
 
@@ -54,28 +57,38 @@ def seal_changed(
     *,
     tags: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
     parts: bytes | None = None,
 ) -> None:
-    """Encrypt new tags, metadata or parts under the row's next revision; older ciphertexts no longer decrypt here.
+    """Encrypt new tags, metadata, values of fields or parts under the row's next revision.
 
-    Values of None stay.  The other columns keep their key version: changing it is the work of a rotation.
+    Older ciphertexts no longer decrypt here.  Values of None stay.  The other columns keep their key version: changing
+    it is the work of a rotation.
     """
     tags = open_tags(row, cipher) if tags is None else tags
     metadata = open_metadata(row, cipher) if metadata is None else metadata
+    fields = open_field_values(row, cipher) if fields is None else fields
     if parts is None and row.parts_ct is not None:
         parts = cipher.open_bytes(PARTS, row.pk, bytes(row.parts_ct), revision=row.revision)
     row.revision += 1
-    _seal_what_changes(row, cipher, tags=tags, metadata=metadata, parts=parts)
+    _seal_what_changes(row, cipher, tags=tags, metadata=metadata, fields=fields, parts=parts)
     row.tag_tokens = _tag_tokens(tags, cipher)
 
 
 def _seal_what_changes(
-    row: Memory, cipher: SpaceCipher, *, tags: Sequence[str], metadata: Mapping[str, Any], parts: bytes | None
+    row: Memory,
+    cipher: SpaceCipher,
+    *,
+    tags: Sequence[str],
+    metadata: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    parts: bytes | None,
 ) -> None:
     row.tags_ct = cipher.seal(TAGS, row.pk, orjson.dumps(list(tags)), revision=row.revision) if tags else None
     row.metadata_ct = (
         cipher.seal(METADATA, row.pk, orjson.dumps(dict(metadata)), revision=row.revision) if metadata else None
     )
+    row.content_ct = cipher.seal(CONTENT, row.pk, orjson.dumps(dict(fields)), revision=row.revision) if fields else None
     row.parts_ct = cipher.seal(PARTS, row.pk, parts, revision=row.revision) if parts is not None else None
 
 
@@ -183,6 +196,10 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
     return _json(cipher, METADATA, row, row.metadata_ct) or {}
 
 
+def open_field_values(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
+    return _json(cipher, CONTENT, row, row.content_ct) or {}
+
+
 def open_memory(
     row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: Moment | None = None
 ) -> OpenedMemory:
@@ -210,6 +227,7 @@ def open_memory(
         summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
         tags=open_tags(row, cipher),
         metadata=open_metadata(row, cipher),
+        fields=open_field_values(row, cipher),
         key=cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None,
         value=handles.value,
         session=handles.session,

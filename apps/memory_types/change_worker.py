@@ -11,10 +11,10 @@ once more, some seconds later.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
@@ -27,9 +27,9 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
 from apps.memories.phrase_rules import PhraseRule
+from apps.memories.revisions import former_fields
 from apps.memories.spaces import list_spaces, lock_space
-from apps.memories.tenant_types import read_registry, wording_of
-from apps.memories.types import MemoryType
+from apps.memories.tenant_types import Registry, read_registry, wording_of
 from apps.memory_types.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.memory_types.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
 from apps.memory_types.type_changes import Planned, drop_if_unused
@@ -98,8 +98,8 @@ def preview(
                 told = _tell(scope, rows, planned.wordings, cipher, now=now)
                 meant = [row for row in rows if row.pk in told.wordings]
                 space = Space.objects.within(scope).get(pk=ref.id)
-                wishes = {row.pk: TypeRequest(type=planned.type) for row in meant}
-                found = retype(scope, space, cipher, meant, wishes, dry_run=True, now=now)
+                wish = TypeRequest(type=planned.type, fields=planned.fields)
+                found = retype(scope, space, cipher, meant, {row.pk: wish for row in meant}, dry_run=True, now=now)
             results.update(one.result for one in found)
             results[RetypingResult.BROKEN] += told.broken
             by.update((row.type, told.wordings[row.pk]) for row in meant)
@@ -202,10 +202,10 @@ def _change_some(
     except SpaceShredded:
         return [], 0
     still = _locked(scope, list(told.wordings)).filter(type__in=change.sources, retention_status__in=_EXISTING)
-    type_ = registry.get(change.type)
+    wish = TypeRequest(type=registry.get(change.type), fields=registry.fields(change.type))
     # Newest first: of two that want one slot or public id, the newer gets it.
     meant = sorted(still, key=lambda row: -row.pk)
-    return retype(scope, space, cipher, meant, {row.pk: TypeRequest(type=type_) for row in meant}, now=now), told.broken
+    return retype(scope, space, cipher, meant, {row.pk: wish for row in meant}, now=now), told.broken
 
 
 def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Retyped], *, now: datetime) -> None:
@@ -288,14 +288,18 @@ def _restore(
     untouched = [
         row for row in _locked(scope, list(by_id)).filter(type=change.type) if row.changed_txid == by_id[row.pk].txid
     ]
-    wishes = {row.pk: _former(by_id[row.pk], registry.get(by_id[row.pk].was_type)) for row in untouched}
+    fields = former_fields(scope, {row.pk: by_id[row.pk].txid for row in untouched}, cipher)
+    untouched = [row for row in untouched if row.pk in fields]
+    wishes = {row.pk: _former(by_id[row.pk], registry, fields[row.pk]) for row in untouched}
     found = retype(scope, space, cipher, untouched, wishes, now=now)
     yield from (one for one in found if one.result == RetypingResult.CHANGED)
 
 
-def _former(row: TypeChangeRow, type_: MemoryType) -> TypeRequest:
-    was = FormerType(type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot)
-    return TypeRequest(type=type_, back_to=was)
+def _former(row: TypeChangeRow, registry: Registry, fields: Mapping[str, Any] | None) -> TypeRequest:
+    was = FormerType(
+        type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot, fields=fields
+    )
+    return TypeRequest(type=registry.get(row.was_type), back_to=was)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Gives memories another type: each row is rewritten as if it had been of that type from the start.
 
-Its slot, public id, prior and confidence follow from the type.  If another memory has the slot or the public id
-already, the row is left unchanged: a change of types never replaces a memory.
+Its slot, public id, prior and confidence follow from the type, and of the values of its fields it keeps those that fit
+the type's; the former values are in its history, where an undo finds them.  If another memory has the slot or the
+public id already, the row is left unchanged: a change of types never replaces a memory.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,8 +20,9 @@ from apps.memories import integrity, revisions
 from apps.memories.lookup_keys import public_id, slot_in_group, value_mac
 from apps.memories.models import Memory, Retention, Validity
 from apps.memories.models.memory import HANDLES, LABEL
-from apps.memories.revisions import FieldChange
-from apps.memories.sealing import open_handles, open_text
+from apps.memories.revisions import Diff, FieldChange
+from apps.memories.sealing import open_field_values, open_handles, open_text, seal_changed
+from apps.memories.type_fields import TypeField, fitting
 from apps.memories.types import MemoryType, confidence
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -28,7 +30,8 @@ from text.terms import normalised
 
 _COLUMNS: Final = {
     "id": "bigint", "type": "text", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
-    "handles_ct": "bytea", "type_prior": "float8", "confidence": "float8", "changed_txid": "bigint",
+    "handles_ct": "bytea", "type_prior": "float8", "confidence": "float8", "tags_ct": "bytea", "metadata_ct": "bytea",
+    "content_ct": "bytea", "parts_ct": "bytea", "revision": "integer", "changed_txid": "bigint",
     "updated_at": "timestamptz",
 }  # fmt: skip
 
@@ -43,19 +46,24 @@ class RetypingResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerType:
-    """The former values of a row: all that cannot be derived from a type."""
+    """The former values of a row: all that cannot be derived from a type.
+
+    fields: values of the type's fields; None if they are as they were.
+    """
 
     type: str
     prior: float
     confidence: float
     had_slot: bool
+    fields: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRequest:
-    """The requested type of one row.  back_to: its former values, if they are to be restored."""
+    """The requested type of one row, and the type's fields.  back_to: former values, if they are to be restored."""
 
     type: MemoryType
+    fields: Sequence[TypeField] = ()
     back_to: FormerType | None = None
 
 
@@ -90,9 +98,11 @@ def retype(
     Unless it is a dry run, in the transaction that has locked the space and the rows.
     """
     made: dict[int, list[Any]] = {}
+    diffs: dict[int, Diff] = {}
     broken: set[int] = set()
     for row in rows:
         try:
+            diffs[row.pk] = _set_fields(row, wishes[row.pk], cipher)
             made[row.pk] = _columns_of(row, wishes[row.pk], cipher)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=space.pk, now=now)
@@ -103,14 +113,7 @@ def retype(
         space.txid += 1
         space.save(update_fields=["txid"])
         write_columns("memories_memory", _COLUMNS, [[*made[row.pk], space.txid, now] for row in changed], scope)
-        notes = [
-            FieldChange(
-                memory_id=row.pk,
-                event="retyped",
-                diff={revisions.TYPE: {"old": row.type, "new": wishes[row.pk].type.name}},
-            )
-            for row in changed
-        ]
+        notes = [FieldChange(memory_id=row.pk, event="retyped", diff=diffs[row.pk]) for row in changed]
         revisions.write(scope, space, notes, cipher, now=now)
     ids = {row.pk for row in changed}
     return [
@@ -128,6 +131,18 @@ def retype(
         )
         for row in rows
     ]
+
+
+def _set_fields(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> Diff:
+    """Encrypt the values that the row will have, if they differ, into the row; returns what the history says of it."""
+    before, diff = open_field_values(row, cipher), {revisions.TYPE: {"old": row.type, "new": wish.type.name}}
+    after = fitting(wish.fields, before)
+    if wish.back_to:
+        after = before if wish.back_to.fields is None else dict(wish.back_to.fields)
+    if after == before:
+        return diff
+    seal_changed(row, cipher, fields=after)
+    return diff | {revisions.FIELDS: {"old": before, "new": after}}
 
 
 def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any]:
@@ -154,6 +169,11 @@ def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any
             extractor_confidence=row.extractor_confidence,
             prior=prior,
         ),
+        row.tags_ct,
+        row.metadata_ct,
+        row.content_ct,
+        row.parts_ct,
+        row.revision,
     ]
 
 

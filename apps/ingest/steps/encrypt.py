@@ -8,6 +8,7 @@ from apps.ingest.speakers import speaker_key
 from apps.memories.lookup_keys import LookupValues, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
+from apps.memories.type_fields import fitting
 from apps.memories.types import confidence
 
 
@@ -73,6 +74,7 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
             key=candidate.key,
             tags=proposal.tags,
             metadata=proposal.metadata,
+            fields=fitting(candidate.fields, proposal.fields or {}),
             handles=handles,
         ),
         cipher,

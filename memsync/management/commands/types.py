@@ -2,7 +2,7 @@
 
 import json
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from apps.core.broker import notify
 from apps.core.slices import SliceOutcome
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.tenant_types import Registry, read_registry
+from apps.memories.type_fields import TypeField
 from apps.memories.types import TYPES
 from apps.memory_types import change_worker, type_changes
 from apps.memory_types.models import AT_WORK, ChangeState, TypeChange
@@ -247,6 +248,11 @@ def _add_definition(verb: ArgumentParser) -> None:
     verb.add_argument("--half-life", type=float, metavar="DAYS", help="of its freshness")
     verb.add_argument("--prior", type=float, metavar="T", help="0 to 0.2: what the type adds to confidence")
     verb.add_argument("--ttl", type=duration, metavar="TIME", help="lifetime of new memories: 90d, 12h")
+    verb.add_argument(
+        "--field", dest="fields", type=_field, action="append", default=[], metavar="NAME:KIND[:required]",
+        help="a field of its memories: text, number, boolean or date; may be repeated",
+    )  # fmt: skip
+    verb.add_argument("--fields", dest="fields_file", type=Path, metavar="FILE", help="a JSON list of fields")
 
 
 def _add_telling(verb: ArgumentParser) -> None:
@@ -263,7 +269,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _definition(options: dict[str, Any]) -> Definition:
     return Definition(
         parent=options["like"], slot=options["slot"], prior=options["prior"], half_life_days=options["half_life"],
-        ttl=options["ttl"],
+        ttl=options["ttl"], fields=[*options["fields"], *_fields_in(options["fields_file"])],
     )  # fmt: skip
 
 
@@ -272,6 +278,23 @@ def _wordings(options: dict[str, Any]) -> Sequence[PhraseRule]:
     if options["words"] or options["key_prefix"]:
         given.append(_wording("words", options["words"], options["unless"], options["key_prefix"]))
     return given
+
+
+def _field(text: str) -> TypeField:
+    name, _, rest = text.partition(":")
+    kind, _, required = rest.partition(":")
+    if required not in ("", "required"):
+        raise ArgumentTypeError("write NAME:KIND or NAME:KIND:required")
+    return TypeField(name=name, kind=kind, required=bool(required))
+
+
+def _fields_in(path: Path | None) -> list[TypeField]:
+    if path is None:
+        return []
+    try:
+        return [TypeField.read(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise CommandError(f"{path}: is no list of fields ({type(error).__name__}).", returncode=2) from None
 
 
 def _from_file(path: Path) -> list[PhraseRule]:
