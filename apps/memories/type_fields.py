@@ -107,10 +107,11 @@ def check_values(fields: Sequence[TypeField], values: Mapping[str, Any]) -> dict
     return {name: given[name] for name in known if name in given}
 
 
-def fitting(fields: Sequence[TypeField], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the values that fit these fields; none if a required one is missing, so that what is stored is valid."""
-    known = {one.name: values.get(one.name) for one in fields}
-    fit = {one.name: known[one.name] for one in fields if _fits(one, known[one.name])}
+def fitting(fields: Sequence[TypeField], *sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Of each field the first value that fits it; none at all if a required one is missing."""
+    given = ((one, source.get(one.name)) for source in reversed(sources) for one in fields)
+    known = {one.name: value for one, value in given if _fits(one, value)}
+    fit = {one.name: known[one.name] for one in fields if one.name in known}
     return {} if any(one.required and one.name not in fit for one in fields) else fit
 
 

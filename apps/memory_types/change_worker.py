@@ -62,7 +62,7 @@ class Sample:
 class Preview:
     """seen: memories looked at.  by: (former type, rule) to their number.
 
-    taken: memories whose slot or public id another memory has.
+    taken: memories whose slot or public id another memory has.  fields: how many memories would have a value, by field.
     """
 
     seen: int
@@ -70,6 +70,7 @@ class Preview:
     taken: int
     broken: int
     by: dict[tuple[str, str], int]
+    fields: dict[str, int]
     sample: Sequence[Sample]
 
 
@@ -86,6 +87,7 @@ def preview(
 ) -> Preview:
     """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing."""
     seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
+    fields = Counter({one.name: 0 for one in planned.fields})
     sample: list[Sample] = []
     for ref in [space.ref for space in list_spaces(scope)]:
         before: int | None = None
@@ -101,6 +103,7 @@ def preview(
                 wish = TypeRequest(type=planned.type, fields=planned.fields)
                 found = retype(scope, space, cipher, meant, {row.pk: wish for row in meant}, dry_run=True, now=now)
             results.update(one.result for one in found)
+            fields.update(name for one in found for name in one.fields)
             results[RetypingResult.BROKEN] += told.broken
             by.update((row.type, told.wordings[row.pk]) for row in meant)
             sample += [
@@ -115,7 +118,7 @@ def preview(
             progress(seen)
     return Preview(
         seen=seen, changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
-        broken=results[RetypingResult.BROKEN], by=dict(by), sample=sample,
+        broken=results[RetypingResult.BROKEN], by=dict(by), fields=dict(fields), sample=sample,
     )  # fmt: skip
 
 

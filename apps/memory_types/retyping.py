@@ -1,8 +1,8 @@
 """Gives memories another type: each row is rewritten as if it had been of that type from the start.
 
-Its slot, public id, prior and confidence follow from the type, and of the values of its fields it keeps those that fit
-the type's; the former values are in its history, where an undo finds them.  If another memory has the slot or the
-public id already, the row is left unchanged: a change of types never replaces a memory.
+Its slot, public id, prior and confidence follow from the type.  Of the values of its fields it keeps those that fit the
+type's, and gets those that its text has; the former ones are in its history, where an undo finds them.  If another
+memory has the slot or the public id already, the row is left unchanged: a change of types never replaces a memory.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +17,7 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.encrypted_tables import write_columns
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, revisions
+from apps.memories.field_values import find_values
 from apps.memories.lookup_keys import public_id, slot_in_group, value_mac
 from apps.memories.models import Memory, Retention, Validity
 from apps.memories.models.memory import HANDLES, LABEL
@@ -69,12 +70,16 @@ class TypeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retyped:
-    """The result for one row.  txid: the number of the space's change, if the row was changed."""
+    """The result for one row.
+
+    txid: the number of the space's change, if the row was changed.  fields: the names of those that have a value then.
+    """
 
     memory_id: int
     result: RetypingResult
     was: FormerType
     txid: int | None = None
+    fields: Sequence[str] = ()
 
 
 def said(row: Memory, cipher: SpaceCipher) -> tuple[str | None, Plaintext]:
@@ -99,11 +104,13 @@ def retype(
     """
     made: dict[int, list[Any]] = {}
     diffs: dict[int, Diff] = {}
+    fields: dict[int, Sequence[str]] = {}
     broken: set[int] = set()
     for row in rows:
         try:
-            diffs[row.pk] = _set_fields(row, wishes[row.pk], cipher)
-            made[row.pk] = _columns_of(row, wishes[row.pk], cipher)
+            key, text = said(row, cipher)
+            fields[row.pk], diffs[row.pk] = _set_fields(row, wishes[row.pk], text, cipher)
+            made[row.pk] = _columns_of(row, wishes[row.pk], key, text, cipher)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=space.pk, now=now)
             broken.add(row.pk)
@@ -128,26 +135,32 @@ def retype(
                 type=row.type, prior=row.type_prior, confidence=row.confidence, had_slot=row.slot is not None
             ),
             txid=space.txid if row.pk in ids and not dry_run else None,
+            fields=fields[row.pk] if row.pk in ids else (),
         )
         for row in rows
     ]
 
 
-def _set_fields(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> Diff:
-    """Encrypt the values that the row will have, if they differ, into the row; returns what the history says of it."""
-    before, diff = open_field_values(row, cipher), {revisions.TYPE: {"old": row.type, "new": wish.type.name}}
-    after = fitting(wish.fields, before)
-    if wish.back_to:
+def _set_fields(row: Memory, wish: TypeRequest, text: Plaintext, cipher: SpaceCipher) -> tuple[Sequence[str], Diff]:
+    """Encrypt the values that the row will have, if they differ, into the row; returns their names, and its history.
+
+    A value that it has already precedes one that is found in the text.
+    """
+    before = open_field_values(row, cipher)
+    diff: dict[str, dict[str, Any]] = {revisions.TYPE: {"old": row.type, "new": wish.type.name}}
+    if wish.back_to is None:
+        found = find_values(wish.fields, text.reveal(), now=row.valid_from or row.created_at)
+        after = fitting(wish.fields, before, found)
+    else:
         after = before if wish.back_to.fields is None else dict(wish.back_to.fields)
-    if after == before:
-        return diff
-    seal_changed(row, cipher, fields=after)
-    return diff | {revisions.FIELDS: {"old": before, "new": after}}
+    if after != before:
+        seal_changed(row, cipher, fields=after)
+        diff[revisions.FIELDS] = {"old": before, "new": after}
+    return tuple(after), diff
 
 
-def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any]:
+def _columns_of(row: Memory, wish: TypeRequest, key: str | None, text: Plaintext, cipher: SpaceCipher) -> list[Any]:
     """The new values in the order of ``_COLUMNS``, without the last two."""
-    key, text = said(row, cipher)
     handles, type_, before = open_handles(row, cipher), wish.type, wish.back_to
     has_slot = bool(type_.group and key) and (before is None or before.had_slot)
     if has_slot and handles.value is None:

@@ -22,9 +22,7 @@ from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
 from apps.memories.phrase_rules import BadTypeRule, PhraseRule
 from apps.memories.revisions import get_history
-from apps.memories.selectors import get_memory
 from apps.memories.tenant_types import Registry, read_registry
-from apps.memories.type_fields import BadTypeFields, TypeField
 from apps.memories.types import confidence
 from apps.memory_types import change_worker, type_changes
 from apps.memory_types.models import ChangeState, RowState, TypeChange, TypeChangeRow
@@ -520,72 +518,3 @@ def test_a_tenant_adds_no_more_than_32_types_however_it_names_them(alice: Scope)
         update_ontology(alice, content_types=[f"label_{number}" for number in range(32)], now=NOW)
     assert update_ontology(alice, content_types=[], now=NOW).custom_content_types == ["medication"]
     assert plan_addition(alice, "one_more", Definition(), ()).type.name == "one_more"
-
-
-# --- values of fields -----------------------------------------------------------------------------------------------
-
-DOSE = TypeField(name="dosage", kind="text")
-ROUTE = TypeField(name="route", kind="choice", values=("oral", "nasal"))
-TAKEN = {"dosage": "20 mg", "route": "oral"}
-
-
-def with_values(scope: Scope, *fields: TypeField) -> int:
-    """A medication with the values TAKEN."""
-    (memory_id,) = remember(scope, MEDICINES[0])
-    finish(add_medication(scope, Definition(slot="none", fields=fields)))
-    edit(scope, Edit(memory_id=memory_id, fields=TAKEN, tags=("mine",), metadata={"a": 1}), now=LATER)
-    return memory_id
-
-
-def values(scope: Scope, memory_id: int) -> tuple[Any, Any, Any]:
-    memory = get_memory(scope, memory_id, now=LATER)
-    return memory.fields, memory.tags, memory.metadata
-
-
-def test_another_type_keeps_the_values_that_fit_and_undoing_gives_back_the_rest(alice: Scope) -> None:
-    memory_id = with_values(alice, DOSE, ROUTE)
-    definition = Definition(slot="none", fields=(DOSE, replace(ROUTE, values=("nasal",))))
-    planned = plan_split(alice, "pill", definition, (wording("lisinopril"),), sources=("medication",))
-
-    change = finish(commit(alice, planned, now=NOW))
-
-    assert values(alice, memory_id) == ({"dosage": "20 mg"}, ["mine"], {"a": 1})
-    revision = get_history(alice, memory_id, limit=10, offset=3, now=LATER).revisions[0]
-    assert revision.diff["fields"] == {"old": TAKEN, "new": {"dosage": "20 mg"}}
-
-    finish(ask_to_undo(alice, change.pk, now=LATER))
-
-    assert values(alice, memory_id) == (TAKEN, ["mine"], {"a": 1})
-
-
-def test_a_type_without_fields_takes_none_over_until_it_is_undone(alice: Scope) -> None:
-    memory_id = with_values(alice, DOSE, ROUTE)
-
-    change = finish(commit(alice, plan_sunset(alice, "medication", "fact"), now=NOW))
-
-    assert row(alice, memory_id).content_ct is None
-
-    finish(ask_to_undo(alice, change.pk, now=LATER))
-
-    assert values(alice, memory_id) == (TAKEN, ["mine"], {"a": 1})
-
-
-def test_former_values_that_do_not_open_leave_the_memory_as_it_is(alice: Scope) -> None:
-    memory_id = with_values(alice, DOSE, ROUTE)
-    change = finish(commit(alice, plan_sunset(alice, "medication", "fact"), now=NOW))
-    with tenant_transaction(alice):
-        MemoryTransition.objects.within(alice).filter(memory_id=memory_id).update(diff_ct=b"\x00" * 80)
-
-    finish(ask_to_undo(alice, change.pk, now=LATER))
-
-    assert states(alice, change) == {memory_id: RowState.KEPT}
-    assert row(alice, memory_id).type == "fact"
-
-
-def test_an_existing_type_keeps_its_fields(alice: Scope) -> None:
-    finish(add_medication(alice, Definition(slot="none", fields=(DOSE,))))
-
-    with pytest.raises(BadTypeFields):
-        plan_split(alice, "medication", Definition(fields=(ROUTE,)), MEDICATION, sources=("fact",))
-    with pytest.raises(BadTypeFields, match="dosage: its kind"):
-        plan_addition(alice, "pill", Definition(fields=(replace(DOSE, kind="json"),)), MEDICATION)

@@ -188,6 +188,9 @@ class Command(PlainCommand):
             f"Of {found.seen:,} memories {found.changed:,} would become [bold]{planned.type.name}[/bold]; of "
             f"{found.taken:,} more another memory has the place; {found.broken:,} do not open."
         )
+        if found.fields:
+            filled = ", ".join(f"{name} {count:,}" for name, count in found.fields.items())
+            self.say(f"Values found in their texts: {filled}.")
         if not found.sample:
             return
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -354,6 +357,7 @@ def _preview_told(scope: Scope, planned: Planned, found: change_worker.Preview) 
         "by": [
             {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(found.by.items())
         ],
+        "fields": found.fields,
         "sample": [
             {
                 "memory_id": one.memory_id,
