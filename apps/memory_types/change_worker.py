@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from django.db import connection
@@ -32,7 +33,7 @@ from apps.memories.spaces import list_spaces, lock_space
 from apps.memories.tenant_types import Registry, read_registry, wording_of
 from apps.memory_types.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.memory_types.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
-from apps.memory_types.type_changes import Planned, drop_if_unused
+from apps.memory_types.type_changes import Planned, count_eligible, drop_if_unused
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.system import find_system_scope
@@ -60,11 +61,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """seen: memories looked at.  by: (former type, rule) to their number.
+    """total: memories to look at.  seen: those looked at in the given time.  by: (former type, rule) to their number.
 
     taken: memories whose slot or public id another memory has.  fields: how many memories would have a value, by field.
     """
 
+    planned: Planned
+    total: int
     seen: int
     changed: int
     taken: int
@@ -72,6 +75,29 @@ class Preview:
     by: dict[tuple[str, str], int]
     fields: dict[str, int]
     sample: Sequence[Sample]
+
+    def describe(self) -> dict[str, Any]:
+        """The effect for display, without a word of what memories say."""
+        return {
+            "kind": self.planned.kind.value,
+            "type": self.planned.type.name,
+            "rows": {name: getattr(self, name) for name in ("total", "seen", "changed", "taken", "broken")},
+            "by": [
+                {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(self.by.items())
+            ],
+            "fields": self.fields,
+            "sample": [
+                {
+                    "memory_id": one.memory_id,
+                    "space_id": one.space_id,
+                    "type": one.was,
+                    "becomes": one.becomes,
+                    "rule": one.wording,
+                    "has_key": one.has_key,
+                }
+                for one in self.sample
+            ],
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +109,25 @@ class _Told:
 
 
 def preview(
-    scope: Scope, planned: Planned, *, most: int, progress: Callable[[int], None] = lambda seen: None, now: datetime
+    scope: Scope,
+    planned: Planned,
+    *,
+    most: int,
+    seconds: float = inf,
+    progress: Callable[[int], None] = lambda seen: None,
+    now: datetime,
 ) -> Preview:
-    """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing."""
+    """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing.
+
+    seconds: about how long it may look; the counts are of the memories that it has seen by then.
+    """
+    deadline = time.monotonic() + seconds
     seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
     fields = Counter({one.name: 0 for one in planned.fields})
     sample: list[Sample] = []
     for ref in [space.ref for space in list_spaces(scope)]:
         before: int | None = None
-        while True:
+        while time.monotonic() < deadline:
             with tenant_transaction(scope, snapshot=True):
                 rows = _next_rows(scope, planned.sources, ref.id, before, LARGEST_BATCH)
                 if not rows:
@@ -117,7 +153,8 @@ def preview(
             before = rows[-1].pk
             progress(seen)
     return Preview(
-        seen=seen, changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
+        planned=planned, total=count_eligible(scope, planned.sources), seen=seen,
+        changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
         broken=results[RetypingResult.BROKEN], by=dict(by), fields=dict(fields), sample=sample,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ A change applies to new writes at once; existing memories follow (``retyping``).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError
 from django.db.models import Count
@@ -33,13 +33,13 @@ SLOTS: Final = ("inherit", "own", "none")
 
 
 class TypeExists(Conflict):
-    """A type with this name exists already; `memsync types split` moves more memories to it."""
+    """A type with this name exists already; a split moves more memories to it."""
 
     code = "TYPE_EXISTS"
 
 
 class TypeUnknown(NotFound):
-    """There is no such type; `memsync types list` shows all."""
+    """There is no such type; `memsync types list` or `GET /v1/types` shows all."""
 
     code = "TYPE_UNKNOWN"
 
@@ -75,13 +75,13 @@ class BadSources(Invalid):
 
 
 class ChangeUnderway(Conflict):
-    """A change of this tenant's types is in progress; `memsync types status` shows the progress."""
+    """A change of this tenant's types is in progress: wait until it is done."""
 
     code = "TYPE_CHANGE_UNDERWAY"
 
 
 class ChangeUnknown(NotFound):
-    """There is no such change of types; `memsync types status` shows all."""
+    """There is no such change of types."""
 
     code = "TYPE_CHANGE_UNKNOWN"
 
@@ -251,6 +251,21 @@ def get_change(scope: Scope, change_id: int | None = None) -> TypeChange:
     if found is None:
         raise ChangeUnknown
     return found
+
+
+def describe(change: TypeChange) -> dict[str, Any]:
+    """The change for display, without its id: what it is, and how many memories it has changed."""
+    counts = ("total", "seen", "changed", "taken", "broken", "restored", "kept")
+    return {
+        "kind": change.kind,
+        "type": change.type,
+        "sources": change.sources,
+        "state": change.state,
+        "actor": change.actor,
+        "rows": {name: getattr(change, f"rows_{name}") for name in counts},
+        "created_at": change.created_at.isoformat(),
+        "finished_at": change.finished_at.isoformat() if change.finished_at else None,
+    }
 
 
 def count_by_type(scope: Scope) -> dict[str, int]:

@@ -23,7 +23,7 @@ class ReferenceMissing(Invalid):
 
 
 class ImportedTypeUnknown(Invalid):
-    """extracted_type: no type of this tenant; `memsync types add` adds one."""
+    """extracted_type: no type of this tenant; `memsync types add` or `POST /v1/types` adds one."""
 
 
 class EndUserUnnamed(Invalid):

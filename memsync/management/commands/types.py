@@ -4,7 +4,6 @@ import json
 import time
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -182,7 +181,7 @@ class Command(PlainCommand):
                 progress=lambda seen: bar.update(line, completed=seen), now=timezone.now(),
             )  # fmt: skip
         if options["json"]:
-            self.say_json(_preview_told(scope, planned, found))
+            self.say_json({"tenant": scope.tenant.name} | found.describe())
             return
         self.say(
             f"Of {found.seen:,} memories {found.changed:,} would become [bold]{planned.type.name}[/bold]; of "
@@ -326,50 +325,7 @@ def _type_told(registry: Registry, name: str, memories: int) -> dict[str, Any]:
 
 
 def _told(scope: Scope, one: TypeChange) -> dict[str, Any]:
-    counts = {
-        name: getattr(one, f"rows_{name}")
-        for name in ("total", "seen", "changed", "taken", "broken", "restored", "kept")
-    }
-    return {
-        "tenant": scope.tenant.name,
-        "change": one.pk,
-        "kind": one.kind,
-        "type": one.type,
-        "sources": one.sources,
-        "state": one.state,
-        "actor": one.actor,
-        "rows": counts,
-        "created_at": one.created_at.isoformat(),
-        "finished_at": _moment(one.finished_at),
-    }
-
-
-def _moment(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def _preview_told(scope: Scope, planned: Planned, found: change_worker.Preview) -> dict[str, Any]:
-    return {
-        "tenant": scope.tenant.name,
-        "kind": planned.kind.value,
-        "type": planned.type.name,
-        "rows": {"seen": found.seen, "changed": found.changed, "taken": found.taken, "broken": found.broken},
-        "by": [
-            {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(found.by.items())
-        ],
-        "fields": found.fields,
-        "sample": [
-            {
-                "memory_id": one.memory_id,
-                "space_id": one.space_id,
-                "type": one.was,
-                "becomes": one.becomes,
-                "rule": one.wording,
-                "has_key": one.has_key,
-            }
-            for one in found.sample
-        ],
-    }  # fmt: skip
+    return {"tenant": scope.tenant.name, "change": one.pk} | type_changes.describe(one)
 
 
 def _what(one: TypeChange) -> str:
