@@ -83,7 +83,9 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id from_memory_id to_memory_id type confidence is_automatic key_version "
         "revision resolved_at winner_id",
     ),
-    "memories_owntype": Columns(plain="id created_at tenant_id name parent group prior half_life_days ttl replaced_by"),
+    "memories_owntype": Columns(
+        plain="id created_at tenant_id name parent group prior half_life_days ttl replaced_by fields"
+    ),
     "memories_typerule": Columns(plain="id created_at tenant_id change_id type name sources words unless key_prefix"),
     "entities_entity": Columns(plain="id created_at tenant_id space_id type is_user needs_review merged_into_id"),
     "entities_entityalias": Columns(

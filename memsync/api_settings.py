@@ -32,5 +32,7 @@ SPECTACULAR_SETTINGS = {
         "RouteEnum": "apps.api.memory.search_routed.CHOICES",
         "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
         "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
+        "KindEnum": ["contradiction", "conflict"],
+        "TypeFieldKindEnum": "apps.memories.type_fields.KINDS",
     },
 }

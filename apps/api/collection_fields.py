@@ -28,6 +28,17 @@ class Metadata(serializers.DictField):
         return data
 
 
+class FieldValues(serializers.DictField):
+    """Values of the fields of a memory's type, by name.  Whether they fit it is known only with the memory."""
+
+    default_error_messages = MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
+
+
 class MetadataOfSaid(Metadata):
     """Metadata of a text to remember: if it contains ``occurred_at``, that must be a time."""
 

@@ -97,7 +97,7 @@ from apps.api.v1.state import (
     SearchStateView,
 )
 from apps.api.v1.status import StatusView
-from apps.api.v1.types import TypesView
+from apps.api.v1.types import SplitTypeView, SunsetTypeView, TypeChangeView, TypesView, UndoTypeChangeView
 
 urlpatterns = [
     path("health", HealthView.as_view()),
@@ -148,6 +148,10 @@ urlpatterns = [
     path("v1/candidates/<int:candidate_id>/reject", RejectView.as_view()),
     path("v1/quota", QuotaView.as_view()),
     path("v1/types", TypesView.as_view()),
+    path("v1/types/changes/<int:change_id>", TypeChangeView.as_view()),
+    path("v1/types/changes/<int:change_id>/undo", UndoTypeChangeView.as_view()),
+    path("v1/types/<str:name>/split", SplitTypeView.as_view()),
+    path("v1/types/<str:name>/sunset", SunsetTypeView.as_view()),
     path("v1/retention", RetentionView.as_view()),
     path("v1/retention/preview", RetentionPreviewView.as_view()),
     path("v1/audit/events", EventsView.as_view()),

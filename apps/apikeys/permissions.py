@@ -20,7 +20,7 @@ PERMISSIONS: dict[str, str] = {
     "exports:read": "see exports and take their files: memories of every end user; never in a default set",
     "exports:write": "start, cancel and repeat exports; never in a default set",
     "candidates:review": "see what waits for review, of every end user, and decide; never in a default set",
-    "ontology:write": "add content and relation types",
+    "ontology:write": "add types, and change those of memories, of every end user; never in a default set",
     "projects:read": "list projects",
     "audit:read": "read the tenant's audit trail, of all environments; never in a default set",
     "retention:read": "see what is kept for how long, and what goes when; never in a default set",

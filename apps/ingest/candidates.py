@@ -13,6 +13,7 @@ from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
 from apps.ingest.change_rules import Effect
 from apps.memories.opened import OpenedMemory
+from apps.memories.type_fields import TypeField
 from apps.memories.typed import TypedMemory, embedder_of
 from apps.memories.types import TYPES, MemoryType
 from text.mentions import NOBODY, Mentions
@@ -111,6 +112,7 @@ class Proposal:
     kept: set for an imported memory.  reviewed: set for a candidate that a reviewer accepted.
     stated: set for a fact stated as such.  typed: set for a typed memory.
     reading: set if a language model was called for it.
+    fields: values of the fields of its type, of an imported memory; None: those that the text has.
     is_overheard: part of a conversation, not addressed to this service; unsure candidates then go to review unless the
     project decides otherwise.
     asked_at: time of the request, if it has waited in a queue since.
@@ -132,6 +134,7 @@ class Proposal:
     role: str = "user"
     speaker: str | None = None
     occurred_at: datetime | None = None
+    fields: Mapping[str, Any] | None = None
     kept: ImportedMemory | None = None
     reviewed: ReviewedExtraction | None = None
     reading: ModelReading | None = None
@@ -236,9 +239,10 @@ class MemoryCandidate:
 
     # extract_entities: the entities it mentions, and the relations between them
     about: Mentions = NOBODY
-    # classify: definition of a tenant's own type, and its lifetime
+    # classify: definition of a tenant's own type, its lifetime and its fields
     own: MemoryType | None = None
     lasts: timedelta | None = None
+    fields: Sequence[TypeField] = ()
     # add_lookup_keys: keyed handles, slots that it closes (with the value that ended, or any), terms for the index
     text_mac: bytes = b""
     passage_macs: Sequence[tuple[bytes, Sequence[bytes]]] = ()

@@ -18,7 +18,7 @@ from apps.projects.scope import Scope
 TABLE: Final = "review_item"  # name under which undecryptable rows are reported
 # Fields of a proposal that are stored with its candidate, beside metadata.
 _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
-                "speaker", "occurred_at")  # fmt: skip
+                "speaker", "occurred_at", "fields")  # fmt: skip
 _OF_PART: Final = ("start", "end", "key", "value", "many_valued", "type")
 
 
@@ -61,7 +61,7 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
     kept = content["proposal"]
     event_range = content["event_range"]
     return Proposal(
-        **{name: kept[name] for name in _KEPT}
+        **{name: kept[name] for name in _KEPT if name in kept}
         | {"tags": tuple(kept["tags"]), "occurred_at": _moment(kept["occurred_at"])},
         source_kind="manual",  # a reviewer has approved it
         text=text or Plaintext(content["text"]),

@@ -1,4 +1,4 @@
-"""Edit the attributes of memories: labels, tags, importance and the caller's metadata.  Text cannot be edited."""
+"""Edit the attributes of memories: labels, tags, importance, metadata, values of fields.  Text cannot be edited."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,11 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
 from apps.memories import integrity, revisions
 from apps.memories.models import Memory
 from apps.memories.revisions import Diff, FieldChange
-from apps.memories.sealing import open_metadata, open_tags, seal_changed
+from apps.memories.sealing import REVISED_COLUMNS, open_field_values, open_metadata, open_tags, seal_changed
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
+from apps.memories.tenant_types import Registry, registry_of
+from apps.memories.type_fields import check_values
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -31,12 +33,16 @@ class MemoryReadOnly(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """New values for one memory; None leaves a field unchanged.  metadata: replaces all of the caller's metadata."""
+    """New values for one memory; None leaves a field unchanged.  metadata: replaces all of the caller's metadata.
+
+    fields: replaces all values of the fields of the memory's type.
+    """
 
     memory_id: int
     tags: Sequence[str] | None = None
     importance: float | None = None
     metadata: Mapping[str, Any] | None = None
+    fields: Mapping[str, Any] | None = None
     source: str | None = None
     event_type: str | None = None
     pinned: bool | None = None
@@ -58,7 +64,10 @@ class Edited:
 
 
 def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
-    """Apply one edit.  Raises MemoryNotFound, MemoryReadOnly; DecryptError if the memory fails decryption."""
+    """Apply one edit.
+
+    Raises MemoryNotFound, MemoryReadOnly, BadFieldValues; DecryptError if the memory fails decryption.
+    """
     (edited,) = _edit_all(scope, [one], leave_broken=False, now=now)
     if edited.status == EditStatus.NOT_FOUND:
         raise MemoryNotFound
@@ -70,7 +79,8 @@ def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
 def edit_many(scope: Scope, edits: Sequence[Edit], *, now: datetime) -> list[Edited]:
     """Apply the edits in one transaction; returns the result of each, in order.  At most one edit per memory.
 
-    A memory that is out of reach or fails decryption is reported as not found and does not block the others.
+    A memory that is out of reach or fails decryption is reported as not found and does not block the others.  Raises
+    BadFieldValues, and then changes none of them.
     """
     return _edit_all(scope, edits, leave_broken=True, now=now)
 
@@ -91,6 +101,7 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
     # Locked in id order, as in all code that changes memories.
     found = Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     rows = {row.pk: row for row in found}
+    types = registry_of(scope) if any(one.fields is not None for one in edits) else Registry()
     results: list[Edited] = []
     changes: list[FieldChange] = []
     space.txid += 1
@@ -102,7 +113,7 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
             results.append(Edited(memory_id=one.memory_id, status=EditStatus.READ_ONLY))
         else:
             try:
-                diff = _apply(row, one, space, cipher, now=now)
+                diff = _apply(row, one, space, cipher, types, now=now)
             except DecryptError as error:
                 integrity.note(scope, error, row.pk, space_id=space.pk, now=now)
                 if not leave_broken:
@@ -119,13 +130,14 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
     return results
 
 
-def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: datetime) -> Diff:
+def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, types: Registry, *, now: datetime) -> Diff:
     """Write the fields that differ; returns the old and new value of each."""
-    tags, metadata = open_tags(row, cipher), open_metadata(row, cipher)
+    tags, metadata, fields = open_tags(row, cipher), open_metadata(row, cipher), open_field_values(row, cipher)
     before = {
         "tags": tags,
         "importance": row.importance,
         "metadata": metadata,
+        "fields": fields,
         "source": row.source or None,
         "event_type": row.event_type or None,
         "pinned": row.pinned,
@@ -134,6 +146,7 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
         "tags": tags if one.tags is None else list(one.tags),
         "importance": row.importance if one.importance is None else one.importance,
         "metadata": metadata if one.metadata is None else dict(one.metadata),
+        "fields": fields if one.fields is None else check_values(types.fields(row.type), one.fields),
         "source": (row.source if one.source is None else one.source) or None,
         "event_type": (row.event_type if one.event_type is None else one.event_type) or None,
         "pinned": row.pinned if one.pinned is None else one.pinned,
@@ -146,9 +159,10 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
     for name in {"importance", "source", "event_type", "pinned"} & diff.keys():
         setattr(row, name, "" if wanted[name] is None else wanted[name])
         columns.append(name)
-    if {"tags", "metadata"} & diff.keys():
-        seal_changed(row, cipher, tags=wanted["tags"], metadata=wanted["metadata"])
-        columns += ["tags_ct", "metadata_ct", "parts_ct", "tag_tokens", "revision"]
+    if {"tags", "metadata", "fields"} & diff.keys():
+        values = wanted["fields"] if "fields" in diff else None
+        seal_changed(row, cipher, tags=wanted["tags"], metadata=wanted["metadata"], fields=values)
+        columns += REVISED_COLUMNS
     row.save(update_fields=columns)
     return diff
 

@@ -14,15 +14,22 @@ from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.models.memory import SAID, TEXT
 from apps.memories.revisions import FieldChange
-from apps.memories.sealing import open_handles, open_parts, open_said, open_text, seal_analysis, seal_changed
+from apps.memories.sealing import (
+    REVISED_COLUMNS,
+    open_handles,
+    open_parts,
+    open_said,
+    open_text,
+    seal_analysis,
+    seal_changed,
+)
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from text.terms import terms
 
 _COLUMNS: Final = [
-    "text_ct", "analysis_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens",
-    "revision", "updated_at", "changed_txid",
+    "text_ct", "analysis_ct", "text_mac", "said_ct", "said_mac", *REVISED_COLUMNS, "updated_at", "changed_txid",
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ class LookupValues:
 
     voice: the speaker, as in the digest of the text.  actor: the speaker's name that recall filters by.  value: the
     value in its slot; None without a slot.  once: set if the public id is for this statement alone.
+    typed: of a typed memory, the type that its public id is of.
     """
 
     voice: str = ""
@@ -27,6 +28,7 @@ class LookupValues:
     session: str | None = None
     value: str | None = None
     once: str = ""
+    typed: str = ""
 
 
 def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:

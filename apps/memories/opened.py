@@ -14,8 +14,8 @@ class OpenedMemory:
     """One decrypted memory.  It exists only in a hit or a response.
 
     text: what still holds.  said: the original text.  ended: the parts of it that no longer hold.  outdated_by: a later
-    memory that may have made it untrue.  value: the value in its slot.  session, speaker: as the caller named them.
-    content, keywords: of a typed memory; content is canonical JSON.
+    memory that may have made it untrue.  content, keywords: of a typed memory; content is canonical JSON.  fields:
+    values of its type's fields.  value: the value in its slot.  session, speaker: as the caller named them.
     source_strength, extractor_confidence, type_prior: what ``confidence`` is computed from, with the repetitions.
 
     kept_until: when its next automatic step is due, see ``Lifetimes.until``; None if it is kept for good or under a
@@ -36,6 +36,7 @@ class OpenedMemory:
     keywords: Plaintext | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]
+    fields: Mapping[str, Any]
     key: str | None
     value: str | None
     session: str | None

@@ -14,7 +14,7 @@ from text import patterns
 
 MOST_WORDS: Final = 64  # phrases of one rule
 LONGEST_PHRASE: Final = 64  # characters
-_NUMBER: Final = r"\d+(?:[.,]\d+)?"
+NUMBER: Final = r"\d+(?:[.,]\d+)?"
 
 
 class BadTypeRule(Invalid):
@@ -56,9 +56,14 @@ class PhraseRule:
             raise BadTypeRule
 
 
+def phrases_pattern(phrases: Sequence[str], *, inside: bool = False) -> str:
+    """The source of a pattern that finds any of the phrases in folded text.  inside: a word may begin before it."""
+    return ("" if inside else r"(?<!\w)") + rf"(?:{'|'.join(map(_phrase, phrases))})(?!\w)"
+
+
 @lru_cache(maxsize=256)
 def _compiled(phrases: tuple[str, ...]) -> patterns.Pattern:
-    return patterns.compile(rf"(?<!\w)(?:{'|'.join(_phrase(one) for one in phrases)})(?!\w)")
+    return patterns.compile(phrases_pattern(phrases))
 
 
 def _phrase(phrase: str) -> str:
@@ -67,5 +72,5 @@ def _phrase(phrase: str) -> str:
 
 def _word(word: str) -> str:
     if word == "#":
-        return _NUMBER
+        return NUMBER
     return patterns.escape(word[:-1]) + r"\w*" if word.endswith("*") else patterns.escape(word)

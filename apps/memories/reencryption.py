@@ -34,10 +34,10 @@ from apps.memories.claims import Claims
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
 from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, typed_public_id, value_mac
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
-from apps.memories.models.memory import CONTENT, LABEL
+from apps.memories.models.memory import LABEL
 from apps.memories.models.search import EMBEDDING
 from apps.memories.nearest import stored_signs
-from apps.memories.sealing import analysis_bytes, open_handles, open_parts, open_said, open_text
+from apps.memories.sealing import analysis_bytes, open_handles, open_parts, open_said, open_text, open_typed_content
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
@@ -228,11 +228,10 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     has_slot = row.slot is not None and key is not None and handles.value is not None
     has_ended = row.said_ct is not None and bool(open_parts(row, before))
-    if row.content_ct is None:
-        found = public_id(after, row.type, key, text, handles, project_id=row.project_id)
+    if content := open_typed_content(row, before):
+        found = typed_public_id(after, handles.typed, key, content, project_id=row.project_id)
     else:
-        content = before.open(CONTENT, row.pk, bytes(row.content_ct))
-        found = typed_public_id(after, row.type, key, content, project_id=row.project_id)
+        found = public_id(after, row.type, key, text, handles, project_id=row.project_id)
     return [
         row.pk,
         text_mac(after, text, voice=handles.voice),

@@ -19,10 +19,11 @@ from apps.projects.models import Space
 from apps.projects.scope import SYSTEM, Scope
 
 TRACKED: Final = (
-    "tags", "importance", "metadata", "source", "event_type", "summary", "retention_status", "superseded_by"
+    "tags", "importance", "metadata", "fields", "source", "event_type", "summary", "retention_status", "superseded_by"
 )  # fmt: skip
 # Names of events in the API, where they differ from those in the rows.
 EVENTS: Final = {"revived": "restored", "retyped": "updated", "ended": "updated"}
+FIELDS: Final = "fields"
 TYPE, TEXT = "extracted_type", "text"  # set by changes of types and by ended parts, never by a caller
 
 Diff = Mapping[str, Mapping[str, Any]]  # field: {"old": …, "new": …}
@@ -81,6 +82,27 @@ def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: Sp
             for row_id, change in zip(ids, changes, strict=True)
         ),
     )
+
+
+def former_fields(
+    scope: Scope, txids: Mapping[int, int | None], cipher: SpaceCipher
+) -> dict[int, Mapping[str, Any] | None]:
+    """The values of fields that memories had before the change of these numbers, by memory; None if it changed none.
+
+    txids: by memory, all of one space.  A memory whose entry does not decrypt is left out.  Inside the tenant's
+    transaction.
+    """
+    noted = MemoryTransition.objects.within(scope).filter(memory_id__in=txids, txid__in=set(txids.values()))
+    found: dict[int, Mapping[str, Any] | None] = {}
+    for row in noted.filter(event="retyped").order_by("pk"):
+        if row.txid != txids[row.memory_id] or row.diff_ct is None:
+            continue
+        try:
+            diff: Diff = orjson.loads(cipher.open_bytes(DIFF, row.pk, bytes(row.diff_ct)))
+        except DecryptError:
+            continue
+        found[row.memory_id] = diff[FIELDS]["old"] if FIELDS in diff else None
+    return found
 
 
 def get_history(scope: Scope, memory_id: int, *, limit: int, offset: int, now: datetime) -> History:

@@ -9,6 +9,7 @@ from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import OwnType, TypeRule
 from apps.memories.phrase_rules import PhraseRule
+from apps.memories.type_fields import TypeField
 from apps.memories.types import TYPES, MemoryType
 from apps.projects.scope import Scope
 
@@ -28,6 +29,7 @@ class TenantType:
     parent: str = ""
     ttl: timedelta | None = None
     replaced_by: str = ""
+    fields: Sequence[TypeField] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,10 @@ class Registry:
         """The lifetime of a new memory of the type, if not set otherwise."""
         return self.own[name].ttl if name in self.own else None
 
+    def fields(self, name: str) -> Sequence[TypeField]:
+        """The definitions of the type's fields; a built-in type has none."""
+        return self.own[name].fields if name in self.own else ()
+
     def describe(self, name: str) -> dict[str, Any]:
         """The type for display.  slot: the group within which a newer value replaces an older one, or None."""
         type_, own = self.get(name), self.own.get(name)
@@ -59,6 +65,7 @@ class Registry:
             "ttl_seconds": int(own.ttl.total_seconds()) if own and own.ttl else None,
             "parent": own.parent or None if own else None,
             "replaced_by": own.replaced_by or None if own else None,
+            "fields": [one.describe() for one in self.fields(name)],
         }
 
     def __contains__(self, name: object) -> bool:
@@ -111,4 +118,5 @@ def _own(row: OwnType) -> TenantType:
         parent=row.parent,
         ttl=row.ttl,
         replaced_by=row.replaced_by,
+        fields=tuple(TypeField.read(one) for one in row.fields),
     )

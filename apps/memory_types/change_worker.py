@@ -11,10 +11,11 @@ once more, some seconds later.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from math import inf
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
@@ -27,12 +28,12 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
 from apps.memories.phrase_rules import PhraseRule
+from apps.memories.revisions import former_fields
 from apps.memories.spaces import list_spaces, lock_space
-from apps.memories.tenant_types import read_registry, wording_of
-from apps.memories.types import MemoryType
+from apps.memories.tenant_types import Registry, read_registry, wording_of
 from apps.memory_types.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.memory_types.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
-from apps.memory_types.type_changes import Planned, drop_if_unused
+from apps.memory_types.type_changes import Planned, count_eligible, drop_if_unused
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.system import find_system_scope
@@ -60,17 +61,43 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """seen: memories looked at.  by: (former type, rule) to their number.
+    """total: memories to look at.  seen: those looked at in the given time.  by: (former type, rule) to their number.
 
-    taken: memories whose slot or public id another memory has.
+    taken: memories whose slot or public id another memory has.  fields: how many memories would have a value, by field.
     """
 
+    planned: Planned
+    total: int
     seen: int
     changed: int
     taken: int
     broken: int
     by: dict[tuple[str, str], int]
+    fields: dict[str, int]
     sample: Sequence[Sample]
+
+    def describe(self) -> dict[str, Any]:
+        """The effect for display, without a word of what memories say."""
+        return {
+            "kind": self.planned.kind.value,
+            "type": self.planned.type.name,
+            "rows": {name: getattr(self, name) for name in ("total", "seen", "changed", "taken", "broken")},
+            "by": [
+                {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(self.by.items())
+            ],
+            "fields": self.fields,
+            "sample": [
+                {
+                    "memory_id": one.memory_id,
+                    "space_id": one.space_id,
+                    "type": one.was,
+                    "becomes": one.becomes,
+                    "rule": one.wording,
+                    "has_key": one.has_key,
+                }
+                for one in self.sample
+            ],
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +109,25 @@ class _Told:
 
 
 def preview(
-    scope: Scope, planned: Planned, *, most: int, progress: Callable[[int], None] = lambda seen: None, now: datetime
+    scope: Scope,
+    planned: Planned,
+    *,
+    most: int,
+    seconds: float = inf,
+    progress: Callable[[int], None] = lambda seen: None,
+    now: datetime,
 ) -> Preview:
-    """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing."""
+    """What the change would do, with a sample of at most ``most`` memories.  Writes nothing, and locks nothing.
+
+    seconds: about how long it may look; the counts are of the memories that it has seen by then.
+    """
+    deadline = time.monotonic() + seconds
     seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
+    fields = Counter({one.name: 0 for one in planned.fields})
     sample: list[Sample] = []
     for ref in [space.ref for space in list_spaces(scope)]:
         before: int | None = None
-        while True:
+        while time.monotonic() < deadline:
             with tenant_transaction(scope, snapshot=True):
                 rows = _next_rows(scope, planned.sources, ref.id, before, LARGEST_BATCH)
                 if not rows:
@@ -98,9 +136,10 @@ def preview(
                 told = _tell(scope, rows, planned.wordings, cipher, now=now)
                 meant = [row for row in rows if row.pk in told.wordings]
                 space = Space.objects.within(scope).get(pk=ref.id)
-                wishes = {row.pk: TypeRequest(type=planned.type) for row in meant}
-                found = retype(scope, space, cipher, meant, wishes, dry_run=True, now=now)
+                wish = TypeRequest(type=planned.type, fields=planned.fields)
+                found = retype(scope, space, cipher, meant, {row.pk: wish for row in meant}, dry_run=True, now=now)
             results.update(one.result for one in found)
+            fields.update(name for one in found for name in one.fields)
             results[RetypingResult.BROKEN] += told.broken
             by.update((row.type, told.wordings[row.pk]) for row in meant)
             sample += [
@@ -114,8 +153,9 @@ def preview(
             before = rows[-1].pk
             progress(seen)
     return Preview(
-        seen=seen, changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
-        broken=results[RetypingResult.BROKEN], by=dict(by), sample=sample,
+        planned=planned, total=count_eligible(scope, planned.sources), seen=seen,
+        changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
+        broken=results[RetypingResult.BROKEN], by=dict(by), fields=dict(fields), sample=sample,
     )  # fmt: skip
 
 
@@ -202,10 +242,10 @@ def _change_some(
     except SpaceShredded:
         return [], 0
     still = _locked(scope, list(told.wordings)).filter(type__in=change.sources, retention_status__in=_EXISTING)
-    type_ = registry.get(change.type)
+    wish = TypeRequest(type=registry.get(change.type), fields=registry.fields(change.type))
     # Newest first: of two that want one slot or public id, the newer gets it.
     meant = sorted(still, key=lambda row: -row.pk)
-    return retype(scope, space, cipher, meant, {row.pk: TypeRequest(type=type_) for row in meant}, now=now), told.broken
+    return retype(scope, space, cipher, meant, {row.pk: wish for row in meant}, now=now), told.broken
 
 
 def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Retyped], *, now: datetime) -> None:
@@ -288,14 +328,18 @@ def _restore(
     untouched = [
         row for row in _locked(scope, list(by_id)).filter(type=change.type) if row.changed_txid == by_id[row.pk].txid
     ]
-    wishes = {row.pk: _former(by_id[row.pk], registry.get(by_id[row.pk].was_type)) for row in untouched}
+    fields = former_fields(scope, {row.pk: by_id[row.pk].txid for row in untouched}, cipher)
+    untouched = [row for row in untouched if row.pk in fields]
+    wishes = {row.pk: _former(by_id[row.pk], registry, fields[row.pk]) for row in untouched}
     found = retype(scope, space, cipher, untouched, wishes, now=now)
     yield from (one for one in found if one.result == RetypingResult.CHANGED)
 
 
-def _former(row: TypeChangeRow, type_: MemoryType) -> TypeRequest:
-    was = FormerType(type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot)
-    return TypeRequest(type=type_, back_to=was)
+def _former(row: TypeChangeRow, registry: Registry, fields: Mapping[str, Any] | None) -> TypeRequest:
+    was = FormerType(
+        type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot, fields=fields
+    )
+    return TypeRequest(type=registry.get(row.was_type), back_to=was)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

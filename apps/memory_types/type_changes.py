@@ -6,7 +6,7 @@ A change applies to new writes at once; existing memories follow (``retyping``).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError
 from django.db.models import Count
@@ -19,6 +19,7 @@ from apps.edges.ontology import MAX_CUSTOM, NAME, BadTypeName, TooManyTypes, get
 from apps.memories.models import Memory, OwnType, TypeRule
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.tenant_types import Registry, TenantType, read_registry
+from apps.memories.type_fields import BadTypeFields, TypeField, check_fields
 from apps.memories.types import TYPES, MemoryType
 from apps.memory_types.models import AT_WORK, ChangeKind, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.projects.scope import Scope
@@ -32,13 +33,13 @@ SLOTS: Final = ("inherit", "own", "none")
 
 
 class TypeExists(Conflict):
-    """A type with this name exists already; `memsync types split` moves more memories to it."""
+    """A type with this name exists already; a split moves more memories to it."""
 
     code = "TYPE_EXISTS"
 
 
 class TypeUnknown(NotFound):
-    """There is no such type; `memsync types list` shows all."""
+    """There is no such type; `memsync types list` or `GET /v1/types` shows all."""
 
     code = "TYPE_UNKNOWN"
 
@@ -74,13 +75,13 @@ class BadSources(Invalid):
 
 
 class ChangeUnderway(Conflict):
-    """A change of this tenant's types is in progress; `memsync types status` shows the progress."""
+    """A change of this tenant's types is in progress: wait until it is done."""
 
     code = "TYPE_CHANGE_UNDERWAY"
 
 
 class ChangeUnknown(NotFound):
-    """There is no such change of types; `memsync types status` shows all."""
+    """There is no such change of types."""
 
     code = "TYPE_CHANGE_UNKNOWN"
 
@@ -96,6 +97,7 @@ class Definition:
     """The properties of a new type; None takes the parent's, or else the default.
 
     slot: ``inherit`` the parent's group, have a group of its ``own``, or ``none``: its memories accumulate.
+    fields: of its own; a parent hands none on.
     """
 
     parent: str = ""
@@ -103,19 +105,22 @@ class Definition:
     prior: float | None = None
     half_life_days: float | None = None
     ttl: timedelta | None = None
+    fields: Sequence[TypeField] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """A change that was checked; nothing is written yet.
 
-    own: the type that it adds.  wordings: its rules; without any, all memories of the sources match.
+    own: the type that it adds.  fields: of the type.  wordings: its rules; without any, all memories of the sources
+    match.
     """
 
     kind: ChangeKind
     type: MemoryType
     sources: Sequence[str]
     own: TenantType | None = None
+    fields: Sequence[TypeField] = ()
     wordings: Sequence[PhraseRule] = ()
 
 
@@ -124,7 +129,8 @@ def plan_addition(
 ) -> Planned:
     """Plan a new type, and which memories get it.  sources: the types to look at; without any, every eligible one.
 
-    Raises TypeExists, BadTypeName, TooManyTypes, TypeUnknown, BadTypeDefinition, BadSources, BadTypeRule.
+    Raises TypeExists, BadTypeName, TooManyTypes, TypeUnknown, BadTypeDefinition, BadTypeFields, BadSources,
+    BadTypeRule.
     """
     registry = read_registry(scope)
     if name in registry:
@@ -143,6 +149,8 @@ def plan_split(
     """
     registry = read_registry(scope)
     own = None if name in registry else _define(scope, registry, name, definition)
+    if own is None and definition.fields:
+        raise BadTypeFields("the type is there already and keeps its fields: leave them out")
     if registry.now_called(name) != name:
         raise TypeSunset
     if not wordings:
@@ -164,7 +172,7 @@ def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
         raise TypeSunset
     if into == name or into in NEVER_LOOKED_AT:
         raise BadSources
-    return Planned(kind=ChangeKind.SUNSET, type=registry.get(into), sources=(name,))
+    return Planned(kind=ChangeKind.SUNSET, type=registry.get(into), sources=(name,), fields=registry.fields(into))
 
 
 def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
@@ -245,6 +253,21 @@ def get_change(scope: Scope, change_id: int | None = None) -> TypeChange:
     return found
 
 
+def describe(change: TypeChange) -> dict[str, Any]:
+    """The change for display, without its id: what it is, and how many memories it has changed."""
+    counts = ("total", "seen", "changed", "taken", "broken", "restored", "kept")
+    return {
+        "kind": change.kind,
+        "type": change.type,
+        "sources": change.sources,
+        "state": change.state,
+        "actor": change.actor,
+        "rows": {name: getattr(change, f"rows_{name}") for name in counts},
+        "created_at": change.created_at.isoformat(),
+        "finished_at": change.finished_at.isoformat() if change.finished_at else None,
+    }
+
+
 def count_by_type(scope: Scope) -> dict[str, int]:
     """How many memories the tenant has of each type, including archived ones."""
     with tenant_transaction(scope):
@@ -280,10 +303,12 @@ def _define(scope: Scope, registry: Registry, name: str, definition: Definition)
     is_short = definition.ttl is not None and definition.ttl <= timedelta(0)
     if not 0.0 <= prior <= MOST_PRIOR or not 0.0 < half_life <= LONGEST_HALF_LIFE or is_short:
         raise BadTypeDefinition
+    check_fields(definition.fields)
     groups = {"inherit": like.group, "own": f"own.{name}", "none": None}
     return TenantType(
-        type=MemoryType(name, groups[definition.slot], prior, half_life), parent=parent, ttl=definition.ttl
-    )
+        type=MemoryType(name, groups[definition.slot], prior, half_life), parent=parent, ttl=definition.ttl,
+        fields=tuple(definition.fields),
+    )  # fmt: skip
 
 
 def _told(
@@ -301,7 +326,8 @@ def _told(
     told = [replace(one, type=type_.name, sources=tuple(sources)) for one in wordings]
     for one in told:
         one.check()
-    return Planned(kind=kind, type=type_, sources=tuple(sources), own=own, wordings=told)
+    fields = own.fields if own else registry.fields(type_.name)
+    return Planned(kind=kind, type=type_, sources=tuple(sources), own=own, fields=fields, wordings=told)
 
 
 def _define_in_registry(scope: Scope, planned: Planned, change: TypeChange, *, now: datetime) -> None:
@@ -309,7 +335,8 @@ def _define_in_registry(scope: Scope, planned: Planned, change: TypeChange, *, n
         type_ = planned.own.type
         OwnType.objects.create(
             scope, name=type_.name, parent=planned.own.parent, group=type_.group or "",
-            prior=type_.prior, half_life_days=type_.half_life_days, ttl=planned.own.ttl, created_at=now,
+            prior=type_.prior, half_life_days=type_.half_life_days, ttl=planned.own.ttl,
+            fields=[one.describe() for one in planned.own.fields], created_at=now,
         )  # fmt: skip
     if planned.kind == ChangeKind.SUNSET:
         OwnType.objects.within(scope).filter(name__in=planned.sources).update(replaced_by=planned.type.name)

@@ -43,11 +43,11 @@ def test_the_registry_has_the_built_in_types_and_then_the_tenants_own(alice: Cal
     assert list(found)[-1] == "medication"
     assert found["preference"] == {
         "name": "preference", "built_in": True, "slot": "claim", "half_life_days": 90.0, "prior": 0.2,
-        "ttl_seconds": None, "parent": None, "replaced_by": None,
+        "ttl_seconds": None, "parent": None, "replaced_by": None, "fields": [],
     }  # fmt: skip
     assert found["medication"] == {
         "name": "medication", "built_in": False, "slot": "own.medication", "half_life_days": 30.0, "prior": 0.15,
-        "ttl_seconds": 7_776_000, "parent": "fact", "replaced_by": None,
+        "ttl_seconds": 7_776_000, "parent": "fact", "replaced_by": None, "fields": [],
     }  # fmt: skip
 
 

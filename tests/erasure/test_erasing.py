@@ -22,9 +22,13 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
 from apps.memories import tombstones
-from apps.memories.models import Memory
+from apps.memories.editing import Edit, edit
+from apps.memories.models import Memory, MemoryTransition
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user
+from apps.memories.type_fields import TypeField
+from apps.memory_types.type_changes import Definition, commit, plan_addition
 from apps.outbox import handlers
 from apps.policies.models import Level
 from apps.projects.scope import Environment, Principal, Scope
@@ -116,6 +120,22 @@ def test_each_checkpoint_of_the_log_is_written_where_it_can_be_carried_away(
     assert notes[1].read_text() == receipt_log.newest_checkpoint()
     grown = receipt_log.get_receipt(acme.scope, first.id, since=1).to_json()
     assert verify(grown, receipt_log.public_keys(), older=notes[0].read_text())
+
+
+def test_values_of_fields_go_with_their_memory_and_its_history(acme: OpenedTenant) -> None:
+    alice = make_scope(acme)
+    dogs = PhraseRule(name="dogs", type="", sources=(), words=("dog",))
+    pet = Definition(slot="none", fields=(TypeField(name="name", kind="text"),))
+    commit(alice, plan_addition(alice, "pet", pet, (dogs,)), now=NOW)
+    (dog,) = say(alice, DOG)
+    edit(alice, Edit(memory_id=dog, fields={"name": "Biscuit"}), now=NOW)
+    edit(alice, Edit(memory_id=dog, fields={}), now=NOW)
+
+    erase(acme, Target.memories([dog]))
+
+    with tenant_transaction(alice):
+        assert not Memory.objects.within_tenant(alice).exists()
+        assert not MemoryTransition.objects.within(alice).exclude(diff_ct=None).exists()
 
 
 def test_a_topic_goes_with_every_value_it_had(acme: OpenedTenant) -> None:

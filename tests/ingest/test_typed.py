@@ -13,10 +13,12 @@ from apps.core.slices import SliceOutcome
 from apps.ingest.sessions import end_session, memories_of_session
 from apps.ingest.typed import ForbiddenContent, TypedOutcome, write_typed
 from apps.key_management import rotation
+from apps.memories.editing import Edit, edit
 from apps.memories.embedding import embed_memories
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
 from apps.memories.spaces import reread_space
+from apps.memories.type_fields import BadFieldValues
 from apps.memories.typed import TypedMemory, canonical_json
 from apps.memories.typed_selectors import describe_typed
 from apps.projects.scope import Scope
@@ -260,6 +262,18 @@ def test_ids_are_the_same_under_a_new_data_key_and_made_anew_under_a_new_identit
     again = write(reread_space(scope), diet("vegan")).results[0]
     assert (again.status, again.memory_id) == ("duplicate", first.memory_id)
     assert again.public_id != first.public_id
+
+
+def test_labels_of_a_typed_memory_change_and_its_content_does_not(scope: Scope) -> None:
+    made = write(scope, stated("shopping", ["milk", "tea"], type="event", keywords="list")).results[0]
+
+    edit(scope, Edit(memory_id=made.memory_id, tags=["shop"]), now=NOW)
+    rotate(scope, is_compromise=False)
+
+    opened = describe_typed(scope, made.public_id, now=NOW).memory
+    assert (list(opened.tags), opened.content, dict(opened.fields)) == (["shop"], Plaintext('["milk","tea"]'), {})
+    with pytest.raises(BadFieldValues):
+        edit(scope, Edit(memory_id=made.memory_id, fields={"dose": 1}), now=NOW)
 
 
 def test_the_session_of_a_task_ends_with_it(scope: Scope) -> None:

@@ -65,7 +65,7 @@ def test_a_dry_run_counts_and_shows_ids_and_no_word_of_what_they_say(scope: Scop
     told = say_json(*ADD, "--dry-run", "--sample", "1")
     shown = say(*ADD, "--dry-run")
 
-    assert told["rows"] == {"seen": 3, "changed": 2, "taken": 0, "broken": 0}
+    assert told["rows"] == {"total": 3, "seen": 3, "changed": 2, "taken": 0, "broken": 0}
     assert told["by"] == [{"type": "fact", "rule": "words", "rows": 2}]
     (sample,) = told["sample"]
     assert (sample["type"], sample["becomes"], sample["has_key"]) == ("fact", "medication", True)
@@ -124,6 +124,21 @@ def test_types_are_split_and_given_up(scope: Scope, tmp_path: Path) -> None:
     assert "sunset into fact" in say("list")
 
 
+def test_a_type_is_added_with_fields_and_the_dry_run_counts_their_values(scope: Scope, tmp_path: Path) -> None:
+    fields = tmp_path / "fields.json"
+    fields.write_text(json.dumps([{"name": "dosage", "kind": "text", "units": ["mg"]}]))
+    defined = ("--field", "active:boolean", "--field", "name:text:required", "--fields", str(fields))
+
+    assert say_json(*ADD, *defined[:2], *defined[4:], "--dry-run")["fields"] == {"active": 0, "dosage": 1}
+    assert "Values found in their texts: active 0, dosage 1." in say(*ADD, *defined[:2], *defined[4:], "--dry-run")
+    say(*ADD, *defined, "--wait")
+
+    (told,) = [one for one in say_json("list") if one["name"] == "medication"]
+    assert [(one["name"], one["kind"], one["required"]) for one in told["fields"]] == [
+        ("active", "boolean", False), ("name", "text", True), ("dosage", "text", False),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -133,6 +148,9 @@ def test_types_are_split_and_given_up(scope: Scope, tmp_path: Path) -> None:
         (("undo", "99"), "no such change"),
         (("resume",), "no such change"),
         (("split", "pet", "--from", "fact", "--rules", "/nonexistent"), "no list of rules"),
+        (("add", "pet", "--fields", "/nonexistent"), "no list of fields"),
+        (("add", "pet", "--field", "name:json"), "name: its kind is one of"),
+        (("add", "pet", "--field", "name:text:always"), "NAME:KIND"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(scope: Scope, arguments: tuple[str, ...], message: str) -> None:

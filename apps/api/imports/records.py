@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from rest_framework import serializers
 
-from apps.api.collection_fields import Metadata, Tags
+from apps.api.collection_fields import FieldValues, Metadata, Tags
 from apps.api.errors import invalid
 from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text
 from apps.api.input_serializers import Input
@@ -18,7 +18,6 @@ from apps.api.parsers import parse
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
-from apps.memories.types import TYPES
 from apps.transfers.exports.formats import COLUMNS
 from apps.transfers.imports.records import EXPORTED, EndUserUnnamed, ImportRecord
 
@@ -45,16 +44,17 @@ class ExportedInput(Input):
     What depends on ids, owner and index is rebuilt.
     """
 
-    passed_over = (*ExportedOutput().fields, *COLUMNS)
+    passed_over = (*ExportedOutput().get_fields(), *COLUMNS)
 
     text = Text()
-    extracted_type = Choice(choices=tuple(TYPES))
+    extracted_type = Label(max_length=32)
     extracted_key = Label(required=False, max_length=256)
     source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
     event_type = Label(required=False)
     tags = Tags(required=False)
     importance = Fraction(default=0.5)
     metadata = Metadata(required=False)
+    fields = FieldValues(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
     is_summary = Flag(default=False)
     pinned = Flag(default=False)
     tier = Choice(choices=TIERS, default="hot")
@@ -107,6 +107,7 @@ def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: da
         client_ref=fields.get("client_ref") or _reference(record),
         session_id=fields.get("session_id"),
         speaker=fields.get("speaker"),
+        fields=fields.get("fields", {}),
         kept=ImportedMemory(
             type=fields["extracted_type"],
             key=fields.get("extracted_key"),

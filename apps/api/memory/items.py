@@ -9,7 +9,7 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.collection_fields import Metadata, Tags
+from apps.api.collection_fields import FieldValues, Metadata, Tags
 from apps.api.fields import Flag, Fraction, Label
 from apps.api.input_serializers import WriteInput
 from apps.api.memory.memory_output import MemoryDetailsOutput, described_body
@@ -21,7 +21,7 @@ from apps.memories.editing import Edit, edit
 from apps.projects.scope import Scope
 from apps.recall import read_log
 
-EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type", "pinned")
+EDITABLE: Final = ("tags", "importance", "metadata", "fields", "source", "event_type", "pinned")
 PINS: Final = "candidates:review"  # the permission to pin: age limits of retention do not apply to pinned memories
 
 
@@ -33,6 +33,7 @@ class EditInput(WriteInput):
     tags = Tags(required=False, help_text="Replaces all tags; an empty list clears them.")
     importance = Fraction(required=False)
     metadata = Metadata(required=False, help_text="Replaces your whole object; an empty one clears it.")
+    fields = FieldValues(required=False, help_text="Replaces all values of the fields of its type; {} clears them.")  # type: ignore[assignment]  # the wire's name, not DRF's
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
         required=False, allow_blank=True, help_text="A label, stored unencrypted; an empty string clears it."
     )
@@ -72,9 +73,10 @@ class MemoryView(ApiView):
         responses=MemoryDetailsOutput,
     )
     def patch(self, request: Request, memory_id: int) -> Response:
-        """Change a memory's tags, importance, metadata, labels and pin.  Its text does not change.
+        """Change a memory's tags, importance, metadata, fields, labels and pin.  Its text does not change.
 
-        `tags` and `metadata` replace the stored values.  The change is recorded in the memory's history.
+        `tags`, `metadata` and `fields` replace the stored values.  `fields` must fit the memory's type
+        (`GET /v1/types`), else 422 `BAD_FIELD_VALUES`.  The change is recorded in the memory's history.
         """
         fields, now = self.read(EditInput), self.now()
         scope = self.reader(writes=True)

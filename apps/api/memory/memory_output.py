@@ -33,6 +33,7 @@ def _stored_body(memory: OpenedMemory) -> dict[str, Any]:
         "event_type": memory.event_type or None,
         "importance": memory.importance,
         "metadata": dict(memory.metadata),
+        "fields": dict(memory.fields),
         "is_summary": memory.is_summary,
         "tier": memory.tier,
         "memory_type": memory.type,
@@ -245,6 +246,7 @@ class MemoryOutput(RetainedOutput):
     event_type = serializers.CharField(allow_null=True)
     importance = serializers.FloatField()
     metadata = serializers.DictField()
+    fields = serializers.DictField(help_text="Values of the fields of its type; empty where the type has none.")  # type: ignore[assignment]  # the wire's name, not DRF's
     platform_metadata = PlatformMetadataOutput()
     is_summary = serializers.BooleanField()
     tier = serializers.CharField()

@@ -56,7 +56,9 @@ class HitFields(Input):
 
     explain = Flag(default=True, help_text="`false` omits `scores` and `explanation`.")
     fields = OneOrMore(  # type: ignore[assignment]  # the wire's name, not DRF's
-        required=False, choices=tuple(FoundOutput().fields), help_text="Only these fields of each result, and `id`."
+        required=False,
+        choices=tuple(FoundOutput().get_fields()),
+        help_text="Only these fields of each result, and `id`.",
     )
 
 

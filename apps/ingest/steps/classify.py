@@ -19,3 +19,4 @@ def classify(candidates: Sequence[MemoryCandidate], types: Registry) -> None:
         if candidate.type not in TYPES:
             candidate.own = types.get(candidate.type)
             candidate.lasts = types.ttl(candidate.type)
+            candidate.fields = types.fields(candidate.type)

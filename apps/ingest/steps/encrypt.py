@@ -1,13 +1,16 @@
 """Turn a candidate into a row: its content encrypted, its lookup values keyed."""
 
 from datetime import datetime
+from typing import Any
 
 from apps.ingest.candidates import ImportedMemory, MemoryCandidate
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.speakers import speaker_key
+from apps.memories.field_values import find_values
 from apps.memories.lookup_keys import LookupValues, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
+from apps.memories.type_fields import fitting
 from apps.memories.types import confidence
 
 
@@ -74,12 +77,21 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
             key=candidate.key,
             tags=proposal.tags,
             metadata=proposal.metadata,
+            fields=_fields(candidate, said_at=row.valid_from or now),
             handles=handles,
             typed=proposal.typed,
         ),
         cipher,
     )
     return row
+
+
+def _fields(candidate: MemoryCandidate, *, said_at: datetime) -> dict[str, Any]:
+    """Values of the fields of its type: those that were given, or else those that the text has."""
+    given = candidate.proposal.fields
+    if given is None:
+        given = find_values(candidate.fields, candidate.text.reveal(), now=said_at)
+    return fitting(candidate.fields, given)
 
 
 def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime) -> None:
@@ -100,6 +112,7 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
         session=proposal.session_id or None,
         value=candidate.value if candidate.slot else None,
         once="" if is_same else str(candidate.memory_id),
+        typed=candidate.type if proposal.typed else "",
     )
 
 

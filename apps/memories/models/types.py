@@ -11,7 +11,7 @@ class OwnType(ScopedModel):
     """A content type that the tenant has added to the registry (``apps.memories.tenant_types``).
 
     group: the slot group; if empty, memories accumulate.  replaced_by: set when the type was sunset: the name used for
-    its memories and its new writes.
+    its memories and its new writes.  fields: definitions (``apps.memories.type_fields``), not values.
     """
 
     name = models.CharField(max_length=32)
@@ -21,6 +21,7 @@ class OwnType(ScopedModel):
     half_life_days = models.FloatField()
     ttl = models.DurationField(null=True)
     replaced_by = models.CharField(max_length=32, blank=True)
+    fields = models.JSONField(default=list)
 
     objects = ScopedManager["OwnType"]()
 

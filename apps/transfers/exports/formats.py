@@ -12,9 +12,9 @@ from apps.memories.opened import OpenedMemory
 # In CSV column order.  JSON Lines uses the same names, which POST /imports accepts.
 COLUMNS: Final = (
     "id", "user_id", "end_user_id", "environment", "text", "summary", "extracted_type", "extracted_key", "tags",
-    "source", "event_type", "importance", "quality_score", "metadata", "is_summary", "pinned", "tier", "validity",
-    "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to", "expires_at",
-    "created_at", "updated_at", "retention_expires_at",
+    "source", "event_type", "importance", "quality_score", "metadata", "fields", "is_summary", "pinned", "tier",
+    "validity", "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to",
+    "expires_at", "created_at", "updated_at", "retention_expires_at",
 )  # fmt: skip
 
 # Characters that begin a formula in a spreadsheet, including their full-width forms.
@@ -38,6 +38,7 @@ def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
         "importance": memory.importance,
         "quality_score": memory.confidence,
         "metadata": dict(memory.metadata),
+        "fields": dict(memory.fields) or None,
         "is_summary": memory.is_summary,
         "pinned": memory.pinned,
         "tier": memory.tier,

@@ -32,6 +32,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
+from apps.memories.tenant_types import registry_of
 from apps.outbox.leases import OUT_OF_TIME, WORKER_LOST
 from apps.outbox.models import OutboxEvent
 from apps.outbox.relay import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
@@ -41,7 +42,7 @@ from apps.projects.system import find_system_scope, open_jobs, system_scopes
 from apps.transfers.imports.chunks import open_chunk, write_chunks
 from apps.transfers.imports.jobs import open_details, open_errors, seal_job
 from apps.transfers.imports.payload import alone
-from apps.transfers.imports.records import read_record
+from apps.transfers.imports.records import check_type, read_record
 from apps.transfers.jobs import delete_ended, scope_of
 from apps.transfers.models.imports import ImportChunk, ImportJob, ImportStatus
 from apps.transfers.models.jobs import OPEN
@@ -217,7 +218,7 @@ class ImportTally:
 def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> ImportOutcome:
     own = scope_of(scope, job)
     details = open_details(cipher, job)
-    lines = open_chunk(scope, chunk, cipher)
+    lines, types = open_chunk(scope, chunk, cipher), registry_of(scope)
     results: dict[int, Result] = {}
     by_person: dict[str, dict[int, Proposal]] = {}
     unpinned: set[int] = set()
@@ -225,6 +226,7 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
     for line in lines:
         try:
             found = read_record(line.raw, end_user=details.end_user, since=job.created_at)
+            check_type(found.proposal, types)
         except DomainError as refusal:
             results[line.number] = refusal
             if not job.continue_on_error:

@@ -9,6 +9,8 @@ from django.utils.module_loading import import_string
 
 from apps.core.errors import Invalid
 from apps.ingest.candidates import Proposal
+from apps.memories.tenant_types import Registry
+from apps.memories.type_fields import check_values
 from apps.transfers.imports.payload import PayloadLine
 
 EXPORTED: Final = "extracted_type"  # only exported memories have it; callers cannot set it elsewhere
@@ -18,6 +20,10 @@ class ReferenceMissing(Invalid):
     """With resume, every record needs a client_ref."""
 
     code = "CLIENT_REF_REQUIRED"
+
+
+class ImportedTypeUnknown(Invalid):
+    """extracted_type: no type of this tenant; `memsync types add` or `POST /v1/types` adds one."""
 
 
 class EndUserUnnamed(Invalid):
@@ -53,6 +59,15 @@ def connect(path: str) -> None:
 def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord:
     reader: Reader = import_string(_paths[0])
     return reader(raw, end_user=end_user, since=since)
+
+
+def check_type(proposal: Proposal, types: Registry) -> None:
+    """Raises ImportedTypeUnknown, BadFieldValues.  Other proposals than exported memories name no type."""
+    if proposal.kept is None:
+        return
+    if proposal.kept.type not in types:
+        raise ImportedTypeUnknown
+    check_values(types.fields(proposal.kept.type), proposal.fields or {})
 
 
 def check_reference(line: PayloadLine) -> None:

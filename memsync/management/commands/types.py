@@ -2,9 +2,8 @@
 
 import json
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from apps.core.broker import notify
 from apps.core.slices import SliceOutcome
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.tenant_types import Registry, read_registry
+from apps.memories.type_fields import TypeField
 from apps.memories.types import TYPES
 from apps.memory_types import change_worker, type_changes
 from apps.memory_types.models import AT_WORK, ChangeState, TypeChange
@@ -181,12 +181,15 @@ class Command(PlainCommand):
                 progress=lambda seen: bar.update(line, completed=seen), now=timezone.now(),
             )  # fmt: skip
         if options["json"]:
-            self.say_json(_preview_told(scope, planned, found))
+            self.say_json({"tenant": scope.tenant.name} | found.describe())
             return
         self.say(
             f"Of {found.seen:,} memories {found.changed:,} would become [bold]{planned.type.name}[/bold]; of "
             f"{found.taken:,} more another memory has the place; {found.broken:,} do not open."
         )
+        if found.fields:
+            filled = ", ".join(f"{name} {count:,}" for name, count in found.fields.items())
+            self.say(f"Values found in their texts: {filled}.")
         if not found.sample:
             return
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -247,6 +250,11 @@ def _add_definition(verb: ArgumentParser) -> None:
     verb.add_argument("--half-life", type=float, metavar="DAYS", help="of its freshness")
     verb.add_argument("--prior", type=float, metavar="T", help="0 to 0.2: what the type adds to confidence")
     verb.add_argument("--ttl", type=duration, metavar="TIME", help="lifetime of new memories: 90d, 12h")
+    verb.add_argument(
+        "--field", dest="fields", type=_field, action="append", default=[], metavar="NAME:KIND[:required]",
+        help="a field of its memories: text, number, boolean or date; may be repeated",
+    )  # fmt: skip
+    verb.add_argument("--fields", dest="fields_file", type=Path, metavar="FILE", help="a JSON list of fields")
 
 
 def _add_telling(verb: ArgumentParser) -> None:
@@ -263,7 +271,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _definition(options: dict[str, Any]) -> Definition:
     return Definition(
         parent=options["like"], slot=options["slot"], prior=options["prior"], half_life_days=options["half_life"],
-        ttl=options["ttl"],
+        ttl=options["ttl"], fields=[*options["fields"], *_fields_in(options["fields_file"])],
     )  # fmt: skip
 
 
@@ -272,6 +280,23 @@ def _wordings(options: dict[str, Any]) -> Sequence[PhraseRule]:
     if options["words"] or options["key_prefix"]:
         given.append(_wording("words", options["words"], options["unless"], options["key_prefix"]))
     return given
+
+
+def _field(text: str) -> TypeField:
+    name, _, rest = text.partition(":")
+    kind, _, required = rest.partition(":")
+    if required not in ("", "required"):
+        raise ArgumentTypeError("write NAME:KIND or NAME:KIND:required")
+    return TypeField(name=name, kind=kind, required=bool(required))
+
+
+def _fields_in(path: Path | None) -> list[TypeField]:
+    if path is None:
+        return []
+    try:
+        return [TypeField.read(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise CommandError(f"{path}: is no list of fields ({type(error).__name__}).", returncode=2) from None
 
 
 def _from_file(path: Path) -> list[PhraseRule]:
@@ -300,49 +325,7 @@ def _type_told(registry: Registry, name: str, memories: int) -> dict[str, Any]:
 
 
 def _told(scope: Scope, one: TypeChange) -> dict[str, Any]:
-    counts = {
-        name: getattr(one, f"rows_{name}")
-        for name in ("total", "seen", "changed", "taken", "broken", "restored", "kept")
-    }
-    return {
-        "tenant": scope.tenant.name,
-        "change": one.pk,
-        "kind": one.kind,
-        "type": one.type,
-        "sources": one.sources,
-        "state": one.state,
-        "actor": one.actor,
-        "rows": counts,
-        "created_at": one.created_at.isoformat(),
-        "finished_at": _moment(one.finished_at),
-    }
-
-
-def _moment(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def _preview_told(scope: Scope, planned: Planned, found: change_worker.Preview) -> dict[str, Any]:
-    return {
-        "tenant": scope.tenant.name,
-        "kind": planned.kind.value,
-        "type": planned.type.name,
-        "rows": {"seen": found.seen, "changed": found.changed, "taken": found.taken, "broken": found.broken},
-        "by": [
-            {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(found.by.items())
-        ],
-        "sample": [
-            {
-                "memory_id": one.memory_id,
-                "space_id": one.space_id,
-                "type": one.was,
-                "becomes": one.becomes,
-                "rule": one.wording,
-                "has_key": one.has_key,
-            }
-            for one in found.sample
-        ],
-    }  # fmt: skip
+    return {"tenant": scope.tenant.name, "change": one.pk} | type_changes.describe(one)
 
 
 def _what(one: TypeChange) -> str:

@@ -1,0 +1,11 @@
+from typing import ClassVar
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("memories", "0006_analysis")]
+
+    operations: ClassVar = [
+        migrations.AddField(model_name="owntype", name="fields", field=models.JSONField(default=list)),
+    ]
