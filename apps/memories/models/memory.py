@@ -140,12 +140,8 @@ class Memory(ScopedModel):
     key_version = models.IntegerField()
     text_ct = EncryptedField(TEXT)
     summary_ct = EncryptedField(SUMMARY, null=True)
-    content_ct = EncryptedField(
-        CONTENT,
-        is_revised=True,
-        null=True,
-        help_text="JSON: a typed memory's content, or the values of its type's fields.",
-    )
+    # JSON: a typed memory's content, or the values of its type's fields.
+    content_ct = EncryptedField(CONTENT, is_revised=True, null=True)
     keywords_ct = EncryptedField(KEYWORDS, null=True)
     metadata_ct = EncryptedField(METADATA, is_revised=True, null=True)
     label_ct = EncryptedField(LABEL, null=True, help_text="The canonical key, to show; the slot is for equality.")
