@@ -25,6 +25,7 @@ SPECTACULAR_SETTINGS = {
         "apps.api.openapi_links.add_links",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "EnvironmentEnum": "apps.api.control.keys.ENVIRONMENTS",
         "SignatureAlgorithmEnum": "apps.api.control.webhook_fields.ALGORITHMS",
         "EventTypeEnum": "apps.webhooks.events.TYPES",
         "DeliveryStatusEnum": "apps.api.control.webhook_fields.STATUSES",
