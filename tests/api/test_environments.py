@@ -162,6 +162,16 @@ def test_names_that_the_caller_chose_mean_something_in_one_environment(case: Cas
     assert named(X_Environment="staging") == (["This was staged."], {"is": "staged"})
 
 
+def test_log_says_which_environments_were_read(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="apps.api.access"):
+        query(case.several)
+        query(case.several, X_Environment="staging")
+        case.several("GET", "/memory/graph")
+
+    lines = [line for line in caplog.records if line.name == "apps.api.access"]
+    assert [vars(line)["environment"] for line in lines] == ["development,staging", "staging", "development"]
+
+
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
