@@ -167,12 +167,12 @@ MAIN: dict[str, Columns] = {
     ),
     "apikeys_apikey": Columns(
         keyed="digest row_mac",
-        plain="id created_at tenant_id name kid pepper_version environment scopes project_id expires_at revoked_at "
-        "last_used_at",
+        plain="id created_at tenant_id name kid pepper_version environment other_environments scopes project_id "
+        "expires_at revoked_at last_used_at",
     ),
     "apikeys_keyoffer": Columns(
-        plain="id created_at tenant_id name environment scopes project_id days old_key_id grace_hours offered_by "
-        "expires_at accepted_at declined_at decided_by key_id"
+        plain="id created_at tenant_id name environment other_environments scopes project_id days old_key_id "
+        "grace_hours offered_by expires_at accepted_at declined_at decided_by key_id"
     ),
     "apikeys_tenantquota": Columns(plain="id created_at tenant_id mode adds retrievals"),
     "apikeys_quotause": Columns(plain="id created_at tenant_id month meter used"),

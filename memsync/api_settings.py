@@ -26,6 +26,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "TypedMemoryTypeEnum": "apps.memories.typed.NAMES",
+        "EnvironmentEnum": "apps.api.control.keys.ENVIRONMENTS",
         "SignatureAlgorithmEnum": "apps.api.control.webhook_fields.ALGORITHMS",
         "EventTypeEnum": "apps.webhooks.events.TYPES",
         "DeliveryStatusEnum": "apps.api.control.webhook_fields.STATUSES",

@@ -18,7 +18,7 @@ from apps.accounts.api_sessions import SignedIn
 from apps.api.request_context import request_context
 from apps.api.throttling import refuse_guessing
 from apps.apikeys import login_throttle
-from apps.apikeys.selectors import Authenticated, authenticate
+from apps.apikeys.selectors import Authenticated, EnvironmentBeyondKey, authenticate
 from apps.core.errors import Forbidden, Malformed, Unauthenticated
 from apps.projects.scope import Principal, Scope
 from apps.projects.selectors import scope_in
@@ -57,7 +57,8 @@ class KeyInQuery(Malformed):
 class ApiKeyAuthentication(BaseAuthentication):
     """``X-API-Key: ms_…``, or the same key as a bearer token.
 
-    ``request.user`` is the key's Scope, without a space; ``request.auth`` holds the key's other attributes.
+    ``request.user`` is the key's Scope, without a space, in its home environment or the one that X-Environment names;
+    ``request.auth`` holds the key's other attributes.
     """
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated]:
@@ -73,6 +74,8 @@ class ApiKeyAuthentication(BaseAuthentication):
             refuse_guessing(request)
             raise
         _refuse_another_key(request, raw)
+        if named := _environment(request):
+            key = key.named(named)
         facts = request_context(request)
         facts.tenant, facts.environment = str(key.tenant.id), key.environment.value
         return key.scope, key
@@ -106,6 +109,8 @@ class BearerAuthentication(BaseAuthentication):
         reach = choose_reach(signed_in.person_id, request.headers.get("X-Tenant-ID"))
         principal = Principal(kind="account", id=signed_in.person_id)
         scope = replace(scope_in(reach.tenant, principal=principal), permissions=reach.permissions)
+        if _environment(request) not in ("", scope.environment):
+            raise EnvironmentBeyondKey
         facts = request_context(request)
         facts.tenant, facts.environment = str(scope.tenant_id), scope.environment.value
         return scope, replace(signed_in, factor_asked_for=reach.needs_second_factor)
@@ -143,6 +148,10 @@ def _bearer(request: Request) -> str:
 
 def _key(request: Request) -> str:
     return request.headers.get("X-API-Key", "").strip()
+
+
+def _environment(request: Request) -> str:
+    return request.headers.get("X-Environment", "").strip()
 
 
 def _refuse_another_key(request: Request, judged: str) -> None:

@@ -16,8 +16,10 @@ from apps.api.fields import LABEL
 from apps.api.input_serializers import Input
 from apps.api.permissions import PERSON
 from apps.apikeys.permissions import PERMISSIONS
+from apps.projects.scope import Environment
 from apps.tenants.grants import GRANTED
 
+ENVIRONMENT: Final = "X-Environment"  # read with the key, on every route
 HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-End-User-ID": (
         {"type": "string", "maxLength": 256, "pattern": LABEL},
@@ -26,6 +28,11 @@ HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-Project-ID": (
         {"type": "string", "pattern": "^[A-Za-z0-9_-]{0,64}$"},
         "The project; by default, and if empty, the key's project, else the tenant's default project.",
+    ),
+    ENVIRONMENT: (
+        {"type": "string", "enum": ["", *(environment.value for environment in Environment)]},
+        "One of the key's environments; by default, and if empty, its home.  Reads of memories cover all of them by "
+        "default.",
     ),
 }
 # Headers of every response; the limits only if a rate limit is in force.
@@ -109,18 +116,23 @@ class ApiSchema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         if not self.view.authentication_classes:
             return []
+        # only ApiViews have this schema
+        taken = {*self.view.headers_read, *([ENVIRONMENT] if self._takes_key() else [])}  # type: ignore[attr-defined]
         return [
             OpenApiParameter(name=name, type=schema, location=OpenApiParameter.HEADER, description=text)
             for name, (schema, text) in HEADERS.items()
-            if name in self.view.headers_read  # type: ignore[attr-defined]  # only ApiViews have this schema
+            if name in taken
         ]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         """An API key, an access token or either, depending on whether the permission is for programs, users or both."""
         needed = self.view.permissions[self.method]  # type: ignore[attr-defined]  # only ApiViews have this schema
         of_people = self.view.people.get(self.method, needed)  # type: ignore[attr-defined]
-        found = {"ApiKey": needed in PERMISSIONS, "Bearer": of_people == PERSON or of_people in GRANTED}
+        found = {"ApiKey": self._takes_key(), "Bearer": of_people == PERSON or of_people in GRANTED}
         return [{name: []} for name, is_taken in found.items() if is_taken]
+
+    def _takes_key(self) -> bool:
+        return self.view.permissions[self.method] in PERMISSIONS  # type: ignore[attr-defined]  # as above
 
     def get_summary(self) -> str | None:
         """The first line of the handler's docstring."""

@@ -25,8 +25,10 @@ from apps.api.operations import taken_by
 from apps.api.parsers import JSONOnly, StrictJSONParser
 from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
+from apps.api.request_context import request_context
 from apps.api.schema import ApiSchema
 from apps.apikeys.permissions import CROSS_PROJECT_READ
+from apps.apikeys.selectors import Authenticated
 from apps.core.errors import Conflict, DomainError, Forbidden, Malformed
 from apps.core.retries import retried
 from apps.memories.spaces import find_end_user
@@ -259,14 +261,24 @@ class ApiView(APIView):
         method = "GET" if self.request.method == "HEAD" else self.request.method
         return method in self.reads or self.permission_for(method).endswith(":read")
 
-    def reader(self, end_user_id: str | None = None, *, writes: bool = False) -> Scope:
+    def reader(self, end_user_id: str | None = None, *, writes: bool = False, spans: bool = False) -> Scope:
         """A scope that reaches one end user's memories.  Of a stranger it reaches nothing, and makes nothing.
 
-        writes: it is to change what it reaches.
+        writes: it is to change what it reaches.  spans: as ``reaching`` takes it.
         """
         scope = self.scope(writes=writes)
-        space = find_end_user(scope, self.end_user(end_user_id))
-        return scope.in_spaces(space) if space else scope
+        return self.reaching(scope, self.end_user(end_user_id), spans=spans)
+
+    def reaching(self, scope: Scope, external_id: str, *, spans: bool = False) -> Scope:
+        """The scope with what there is of this end user.
+
+        spans: in all environments of the key, unless the request names one; for services that read ``Scope.parts``.
+        """
+        if spans and isinstance(self.request.auth, Authenticated) and self.request.auth.also_reads:
+            scope = replace(scope, also_reads=self.request.auth.also_reads)
+            request_context(self.request).environment = ",".join(scope.environments)
+        spaces = [find_end_user(replace(scope, environment=one), external_id) for one in scope.environments]
+        return scope.in_spaces(*(space for space in spaces if space))
 
     def end_user_or_none(self, in_body: str | None) -> str | None:
         """As ``end_user``, where nobody need be named."""

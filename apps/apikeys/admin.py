@@ -56,7 +56,14 @@ class IssueForm(PasswordForm):
     environment = forms.ChoiceField(
         choices=[(value.value, value.value) for value in reversed(Environment)],
         widget=widgets.UnfoldAdminSelectWidget(),
-        help_text="A key works in one environment only.",
+        help_text="Where the key writes.",
+    )
+    other_environments = forms.MultipleChoiceField(
+        required=False,
+        choices=[(value.value, value.value) for value in reversed(Environment)],
+        widget=widgets.UnfoldAdminCheckboxSelectMultipleWidget(),
+        help_text="The key reads their memories too, and works there if a request names one. They cannot be changed "
+        "later.",
     )
     project = forms.ChoiceField(
         required=False,
@@ -123,7 +130,7 @@ class ApiKeyAdmin(OperatorAdmin):
     list_select_related = ("tenant",)
     search_fields = ("name", "kid", "tenant__name")
     fieldsets = (
-        (None, {"fields": ("begins_with", "name", "tenant", "environment", "project", "state")}),
+        (None, {"fields": ("begins_with", "name", "tenant", "works_in", "project", "state")}),
         ("Permissions", {"fields": ("permissions",)}),
         ("Times", {"fields": ("created_at", "expires_at", "revoked_at", "last_used_at")}),
     )
@@ -142,6 +149,10 @@ class ApiKeyAdmin(OperatorAdmin):
     def state(self, key: ApiKey) -> str:
         return state_of(key, now=timezone.now())
 
+    @display(description="Environments")
+    def works_in(self, key: ApiKey) -> str:
+        return ", ".join(key.environments)
+
     @display(description="Scopes")
     def permissions(self, key: ApiKey) -> str:
         return ", ".join(key.scopes)
@@ -159,6 +170,7 @@ class ApiKeyAdmin(OperatorAdmin):
                     scope_of(request, asked["tenant"]),
                     name=asked["name"],
                     environment=Environment(asked["environment"]),
+                    other_environments=[Environment(one) for one in asked["other_environments"]],
                     scopes=asked["scopes"],
                     project_id=int(asked["project"]) if asked["project"] else None,
                     days=asked["days"],
@@ -237,7 +249,7 @@ class ApiKeyAdmin(OperatorAdmin):
             return self._link(request, made, tenant)
         key = made.key
         facts = {
-            "For": f"{tenant.name}, {key.environment}",
+            "For": ", ".join([tenant.name, *key.environments]),
             "Name": key.name,
             "Project": key.project.name if key.project else "not pinned",
             "Valid until": f"{key.expires_at:%Y-%m-%d %H:%M} UTC",
@@ -252,6 +264,7 @@ class ApiKeyAdmin(OperatorAdmin):
         facts = {
             "For": f"owners of {tenant.name}; it is also listed with their API keys",
             "Name": offer.name,
+            "Environments": ", ".join(offer.environments),
             "Permissions": ", ".join(offer.scopes),
             "Valid until": f"{offer.expires_at:%Y-%m-%d %H:%M} UTC, works once",
         }
@@ -267,12 +280,16 @@ class KeyOfferAdmin(OperatorAdmin):
     list_display = ("name", "tenant", "environment", "state", "created_at", "expires_at")
     list_filter = ("environment", "tenant")
     list_select_related = ("tenant",)
-    fields = ("name", "tenant", "environment", "project", "may", "state", "offered_by", "created_at", "expires_at",
+    fields = ("name", "tenant", "works_in", "project", "may", "state", "offered_by", "created_at", "expires_at",
               "accepted_at", "declined_at", "decided_by", "key_id", "old_key_id")  # fmt: skip
 
     @display(description="State", label={"waiting": "info", "accepted": "success", "declined": "danger"})
     def state(self, offer: KeyOffer) -> str:
         return state_of_offer(offer, now=timezone.now())
+
+    @display(description="Environments")
+    def works_in(self, offer: KeyOffer) -> str:
+        return ", ".join(offer.environments)
 
     @display(description="Scopes")
     def may(self, offer: KeyOffer) -> str:

@@ -1,6 +1,6 @@
-"""API keys: the identity of an application, its environment, and its permissions."""
+"""API keys: the identity of an application, its environments, and its permissions."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -9,22 +9,40 @@ from apps.core.bound import BoundModel
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment
 
+ENVIRONMENTS: Final = [value.value for value in Environment]
 
-class ApiKey(BoundModel, ScopedModel):
-    """Credentials for one environment, a set of scopes, and optionally one project.  The secret is shown once, never
-    stored."""
+
+class HasEnvironments(models.Model):
+    """environment: the home, where a key works unless the request names another.  other_environments: those it may
+    name; given when the key is created, and never changed."""
+
+    environment = models.CharField(max_length=16)
+    other_environments = ArrayField(models.CharField(max_length=16), default=list, db_default=[])
+
+    class Meta:
+        abstract = True
+
+    @property
+    def environments(self) -> list[str]:
+        """All of them, the home first."""
+        return [self.environment, *self.other_environments]
+
+
+class ApiKey(HasEnvironments, BoundModel, ScopedModel):
+    """Credentials for one or more environments, a set of scopes, and optionally one project.  The secret is shown once,
+    never stored."""
 
     bound_as: ClassVar = "api_key"
     bound_fields: ClassVar = (
         "id", "kid", "digest", "tenant_id", "environment", "scopes", "project_id", "created_at", "expires_at",
         "revoked_at",
     )  # fmt: skip
+    later_fields: ClassVar = ("other_environments",)
 
     name = models.CharField(max_length=128)
     kid = models.CharField(max_length=11, unique=True, editable=False)
     digest = models.BinaryField(max_length=32, editable=False)
     pepper_version = models.IntegerField(default=1, editable=False)
-    environment = models.CharField(max_length=16)
     scopes = ArrayField(models.CharField(max_length=48))
     project = models.ForeignKey("projects.Project", models.CASCADE, null=True, blank=True, db_constraint=False)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -36,8 +54,9 @@ class ApiKey(BoundModel, ScopedModel):
     class Meta(ScopedModel.Meta):
         ordering = ("-id",)
         constraints = (
+            models.CheckConstraint(condition=models.Q(environment__in=ENVIRONMENTS), name="api_key_environment"),
             models.CheckConstraint(
-                condition=models.Q(environment__in=[value.value for value in Environment]), name="api_key_environment"
+                condition=models.Q(other_environments__contained_by=ENVIRONMENTS), name="api_key_other_environments"
             ),
         )
 
@@ -102,7 +121,7 @@ class RateWindow(models.Model):
         return f"{self.caller} {self.seconds}s"
 
 
-class KeyOffer(ScopedModel):
+class KeyOffer(HasEnvironments, ScopedModel):
     """A key that an operator offers and an owner of the tenant creates; only the owner sees its text.
 
     old_key_id: of the key that it replaces, with ``grace_hours``; the other values are then copied from that key.
@@ -110,7 +129,6 @@ class KeyOffer(ScopedModel):
     """
 
     name = models.CharField(max_length=128)
-    environment = models.CharField(max_length=16)
     scopes = ArrayField(models.CharField(max_length=48))
     project = models.ForeignKey(
         "projects.Project", models.CASCADE, null=True, blank=True, db_index=False, db_constraint=False
@@ -131,8 +149,9 @@ class KeyOffer(ScopedModel):
         ordering = ("-id",)
         indexes = (models.Index(fields=("tenant", "project"), name="key_offer_project"),)
         constraints = (
+            models.CheckConstraint(condition=models.Q(environment__in=ENVIRONMENTS), name="key_offer_environment"),
             models.CheckConstraint(
-                condition=models.Q(environment__in=[value.value for value in Environment]), name="key_offer_environment"
+                condition=models.Q(other_environments__contained_by=ENVIRONMENTS), name="key_offer_other_environments"
             ),
             models.CheckConstraint(
                 condition=models.Q(accepted_at=None) | models.Q(declined_at=None), name="key_offer_decided_once"

@@ -47,6 +47,7 @@ def hand_out(
     *,
     name: str,
     environment: Environment,
+    other_environments: Sequence[Environment] = (),
     scopes: Sequence[str],
     project_id: int | None = None,
     days: int,
@@ -63,7 +64,12 @@ def hand_out(
             return _offer(
                 scope,
                 KeyOffer(
-                    name=name.strip(), environment=environment, scopes=list(scopes), project_id=project_id, days=days
+                    name=name.strip(),
+                    environment=environment,
+                    other_environments=[one for one in dict.fromkeys(other_environments) if one != environment],
+                    scopes=list(scopes),
+                    project_id=project_id,
+                    days=days,
                 ),
                 now=now,
             )
@@ -72,6 +78,7 @@ def hand_out(
             scope,
             name=name,
             environment=environment,
+            other_environments=other_environments,
             scopes=scopes,
             project_id=project_id,
             expires_at=expires_at,
@@ -89,6 +96,7 @@ def hand_out_rotated(scope: Scope, key_id: int, *, grace: timedelta, now: dateti
         offer = KeyOffer(
             name=old.name,
             environment=old.environment,
+            other_environments=old.other_environments,
             scopes=old.scopes,
             project_id=old.project_id,
             days=(old.expires_at - old.created_at).days if old.expires_at else 0,
@@ -127,6 +135,7 @@ def accept(scope: Scope, offer_id: int, *, now: datetime) -> Issued:
                 scope,
                 name=offer.name,
                 environment=Environment(offer.environment),
+                other_environments=[Environment(one) for one in offer.other_environments],
                 scopes=offer.scopes,
                 project_id=offer.project_id,
                 expires_at=now + timedelta(days=offer.days),
@@ -157,7 +166,8 @@ def _offer(scope: Scope, offer: KeyOffer, *, now: datetime) -> KeyOffer:
     offer.tenant_id, offer.offered_by = scope.tenant_id, scope.principal.id
     offer.created_at, offer.expires_at = now, now + LASTS
     offer.save(force_insert=True)
-    _record(scope, AuditAction.API_KEY_OFFER, offer, reason=f"{offer.environment}, {len(offer.scopes)} scopes", now=now)
+    what = f"{','.join(offer.environments)}, {len(offer.scopes)} scopes"
+    _record(scope, AuditAction.API_KEY_OFFER, offer, reason=what, now=now)
     return offer
 
 

@@ -1,9 +1,9 @@
 """Authentication of API keys, and queries of a tenant's keys."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 from django.db import connection, transaction
 
@@ -51,6 +51,12 @@ class KeyRevoked(Forbidden):
     code = "API_KEY_REVOKED"
 
 
+class EnvironmentBeyondKey(Forbidden):
+    """X-Environment names no environment of this key: omit it, or use a key that was created for that environment."""
+
+    code = "ENVIRONMENT_BEYOND_KEY"
+
+
 class ApiKeyNotFound(NotFound):
     """There is no such API key."""
 
@@ -71,8 +77,9 @@ class TenantSuspended(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authenticated:
-    """The result of a valid key: tenant, environment and permissions.
+    """The result of a valid key: tenant, environments and permissions.
 
+    environment: where the request works.  also_reads: the other environments that its reads of memories cover.
     project_id: the project that the key is pinned to, if any.  key_deletes: the tenant's policy, a value of
     ``KeyDeletes``.
     """
@@ -80,13 +87,20 @@ class Authenticated:
     key_id: int
     tenant: TenantRef
     environment: Environment
+    also_reads: tuple[Environment, ...] = ()
     permissions: frozenset[str]
     project_id: int | None
     key_deletes: str
 
+    def named(self, environment: str) -> Self:
+        """Limited to the environment with this name.  Raises EnvironmentBeyondKey unless it is one of the key's."""
+        if environment not in (self.environment, *self.also_reads):
+            raise EnvironmentBeyondKey
+        return replace(self, environment=Environment(environment), also_reads=())
+
     @property
     def scope(self) -> Scope:
-        """A scope without spaces: these follow from the end user whom the request names."""
+        """A scope of one environment, without spaces: these follow from the end user whom the request names."""
         return Scope(
             tenant=self.tenant,
             environment=self.environment,
@@ -123,6 +137,7 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         key_id=key.pk,
         tenant=TenantRef(id=key.tenant_id, uid=key.tenant.uid, name=key.tenant.name),
         environment=Environment(key.environment),
+        also_reads=tuple(Environment(one) for one in key.other_environments),
         permissions=expand(key.scopes, is_pinned=key.project_id is not None),
         project_id=key.project_id,
         key_deletes=key.tenant.key_deletes,

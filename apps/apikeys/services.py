@@ -74,6 +74,7 @@ def issue(
     *,
     name: str,
     environment: Environment,
+    other_environments: Sequence[Environment] = (),
     scopes: Sequence[str] = DEFAULT,
     project_id: int | None = None,
     expires_at: datetime | None = None,
@@ -81,7 +82,8 @@ def issue(
 ) -> Issued:
     """Create a key of the scope's tenant.
 
-    environment: of the key, whatever the scope's is.  project_id: row id; the key is pinned to that project and works
+    environment: of the key, whatever the scope's is.  other_environments: others that its requests may name, and that
+    its reads of memories cover.  project_id: row id; the key is pinned to that project and works
     in no other.  expires_at: by default 90 days from now, at most 365.
 
     Raises UnknownScopes, KeyNameRefused, LifetimeRefused or ProjectNotFound.
@@ -90,8 +92,9 @@ def issue(
     with tenant_transaction(scope):
         project = check_key(scope, name=name, scopes=scopes, project_id=project_id, expires_at=expires_at, now=now)
         scopes = list(dict.fromkeys(scopes))
-        issued = _make(scope, name.strip(), Environment(environment), scopes, project, expires_at, now)
-        _record(scope, AuditAction.API_KEY_ISSUE, issued.key, now=now)
+        environments = list(dict.fromkeys([Environment(environment), *other_environments]))
+        issued = _make(scope, name.strip(), environments, scopes, project, expires_at, now)
+        _record(scope, AuditAction.API_KEY_ISSUE, issued.key, reason=",".join(environments), now=now)
     return issued
 
 
@@ -152,7 +155,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
         issued = _make(
             scope,
             old.name,
-            Environment(old.environment),
+            [Environment(one) for one in old.environments],
             old.scopes,
             old.project,
             now + min(lifetime, LONGEST_LIFETIME),
@@ -221,13 +224,14 @@ def _check_scopes(scopes: Sequence[str]) -> None:
 def _make(
     scope: Scope,
     name: str,
-    environment: Environment,
+    environments: Sequence[Environment],
     scopes: Sequence[str],
     project: Project | None,
     expires_at: datetime,
     now: datetime,
 ) -> Issued:
-    text, kid = tokens.mint(environment)
+    home, *others = environments
+    text, kid = tokens.mint(home)
     active = pepper()
     (key_id,) = reserve_ids(1, sequence="apikeys_apikey_id_seq")  # first, because the MAC of the row includes it
     key = ApiKey(
@@ -237,7 +241,8 @@ def _make(
         kid=kid,
         digest=tokens.digest(active.key, text),
         pepper_version=active.version,
-        environment=environment,
+        environment=home,
+        other_environments=others,
         scopes=list(scopes),
         project=project,
         expires_at=expires_at,

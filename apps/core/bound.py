@@ -51,10 +51,13 @@ class BoundModel(models.Model):
     check ``is_bound`` first.
 
     bound_as: name of the kind, part of the hash.  bound_fields: attribute names; their order must not change.
+    later_fields: of columns that are younger than the kind; an empty value is not part of the hash, so that hashes from
+    before the column stay valid.
     """
 
     bound_as: ClassVar[str]
     bound_fields: ClassVar[tuple[str, ...]]
+    later_fields: ClassVar[tuple[str, ...]] = ()
 
     # Key version (4 bytes), then HMAC-SHA256.  None: written before there was a key; such a row grants nothing.
     row_mac = models.BinaryField(max_length=ROW_MAC_BYTES, null=True, editable=False)
@@ -74,7 +77,8 @@ class BoundModel(models.Model):
         return is_row_mac(self.row_mac, self.bound_as, self._bound_values())
 
     def _bound_values(self) -> list[Any]:
-        return [getattr(self, name) for name in self.bound_fields]
+        later = [[name, value] for name in self.later_fields if (value := getattr(self, name))]
+        return [*(getattr(self, name) for name in self.bound_fields), *later]
 
 
 def row_mac(kind: str, values: Sequence[Any], *, version: int | None = None) -> bytes:

@@ -9,7 +9,7 @@ from apps.entities.opened import OpenedEntity
 from apps.entities.selectors import entities_in
 from apps.ingest.source_links import sources_of
 from apps.memories.opened import OpenedMemory
-from apps.memories.selectors import get_memory, replaced_by
+from apps.memories.selectors import get_memory, part_with, replaced_by
 from apps.projects.scope import Scope
 
 
@@ -27,7 +27,8 @@ class DescribedMemory:
 
 
 def describe_memory(scope: Scope, memory_id: int, *, now: datetime) -> DescribedMemory:
-    """As ``get_memory``, with its details.  scope: with at most one space.  Raises MemoryNotFound."""
+    """As ``get_memory``, with its details.  Raises MemoryNotFound."""
+    scope = part_with(scope, memory_id, now=now)
     with tenant_transaction(scope):
         return DescribedMemory(
             memory=get_memory(scope, memory_id, now=now),

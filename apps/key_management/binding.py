@@ -148,7 +148,8 @@ def _write(rows: Sequence[Any], scope: InTenant | None) -> None:
 
 
 def _unbound(row: Any, scope: InTenant | None) -> Unbound:
-    says = {name: str(getattr(row, name)) for name in row.bound_fields if name not in _NOT_SHOWN}
+    names = (*row.bound_fields, *row.later_fields)
+    says = {name: str(getattr(row, name)) for name in names if name not in _NOT_SHOWN}
     return Unbound(
         kind=row.bound_as,
         id=row.pk,

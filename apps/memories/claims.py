@@ -189,8 +189,18 @@ def facts(
 
     Rows that fail decryption are left out.  about, attributes: canonical forms to filter by; None and () for any.
     """
-    if not scope.spaces:
-        return []
+    found = [
+        fact
+        for part in scope.parts()
+        for fact in _facts(part, about=about, attributes=attributes, moment=moment, limit=limit, now=now)
+    ]
+    return sorted(found, key=lambda fact: (fact.memory.valid_from, fact.memory.id), reverse=True)[:limit]
+
+
+def _facts(
+    scope: Scope, *, about: str | None, attributes: Collection[str], moment: AsOf, limit: int, now: datetime
+) -> list[Fact]:
+    """As ``facts``, of one space."""
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
         claims = MemoryClaim.objects.within(scope).filter(space_id=scope.space.id)

@@ -14,7 +14,7 @@ from apps.memories import integrity
 from apps.memories.integrity import TRANSITION
 from apps.memories.models import Memory, MemoryTransition
 from apps.memories.models.history import DIFF
-from apps.memories.selectors import MemoryNotFound
+from apps.memories.selectors import MemoryNotFound, part_with
 from apps.projects.models import Space
 from apps.projects.scope import SYSTEM, Scope
 
@@ -107,10 +107,9 @@ def former_fields(
 
 def get_history(scope: Scope, memory_id: int, *, limit: int, offset: int, now: datetime) -> History:
     """A page of the memory's history, oldest first.  Raises MemoryNotFound, as reading the memory does."""
-    if not scope.spaces or not 0 < memory_id < 2**63:
-        raise MemoryNotFound
+    scope = part_with(scope, memory_id, now=now)
     with tenant_transaction(scope, snapshot=True):
-        memory = Memory.objects.within(scope).existing(now).filter(pk=memory_id).only("created_at", "space_id").first()
+        memory = Memory.objects.within(scope).existing(now).filter(pk=memory_id).only("created_at").first()
         if memory is None:
             raise MemoryNotFound
         noted = MemoryTransition.objects.within(scope).filter(memory_id=memory_id).order_by("pk")
@@ -119,8 +118,7 @@ def get_history(scope: Scope, memory_id: int, *, limit: int, offset: int, now: d
         page = list(changes[max(offset - 1, 0) : max(offset - 1 + limit, 0)])
         replaced = list(changes.filter(event="superseded").values_list("pk", "other_id"))
         created_by = noted.filter(event="created").values_list("actor", flat=True).first()
-    space = next(space for space in scope.spaces if space.id == memory.space_id)
-    cipher = open_space(scope.tenant, space)
+    cipher = open_space(scope.tenant, scope.space)
     revisions = [_creation(memory, created_by)] if offset == 0 and limit > 0 else []
     for number, row in enumerate(page, start=max(offset, 1)):
         revisions.append(_revision(number, row, _diff(scope, row, replaced, cipher, now=now)))

@@ -22,14 +22,25 @@ class MemoryNotFound(NotFound):
     code = "MEMORY_NOT_FOUND"
 
 
+def part_with(scope: Scope, memory_id: int, *, now: datetime) -> Scope:
+    """The part of the scope that has this memory.  Raises MemoryNotFound if none has one that can be read."""
+    parts = scope.parts() if 0 < memory_id < 2**63 else []
+    if len(parts) == 1:
+        return parts[0]  # without a query: the caller's own finds whether it has the memory
+    for part in parts:
+        with tenant_transaction(part):
+            if existing_rows(part, [memory_id], now=now):
+                return part
+    raise MemoryNotFound
+
+
 def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
     """The memory with this id, if the scope may read it.  Raises MemoryNotFound for absent and foreign alike."""
-    if not scope.spaces or not 0 < memory_id < 2**63:
-        raise MemoryNotFound
+    scope = part_with(scope, memory_id, now=now)
+    space = scope.space
     with tenant_transaction(scope):
         row = next(iter(existing_rows(scope, [memory_id], now=now)), None)
-        space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
-        if row is None or space is None:
+        if row is None:
             raise MemoryNotFound
         cipher, lifetimes = open_space(scope.tenant, space), lifetimes_of(scope, [space.id])
     try:
@@ -45,7 +56,7 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
     if not scope.spaces or not all(0 < memory_id < 2**63 for memory_id in wanted):
         raise MemoryNotFound
     with tenant_transaction(scope):
-        rows = {row.pk: row for row in existing_rows(scope, wanted, now=now)}
+        rows = {row.pk: row for part in scope.parts() for row in existing_rows(part, wanted, now=now)}
         if len(rows) < len(wanted):
             raise MemoryNotFound
         spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
@@ -104,19 +115,24 @@ class MemoryPage:
 
 
 def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: datetime) -> MemoryPage:
-    """Recallable memories of the scope's one space, newest first; limit None: all.  Empty without a space."""
-    if not scope.spaces:
+    """Recallable memories of the scope's spaces, newest first; limit None: all.  Empty without a space."""
+    parts = scope.parts()
+    if not parts:
         return MemoryPage()
+    end = None if limit is None else offset + limit
+    begin = offset if len(parts) == 1 else 0  # where the page begins in each part is not known before they are merged
     with tenant_transaction(scope):
-        live = Memory.objects.within(scope).live(now)
-        total = live.count()
-        end = None if limit is None else offset + limit
-        rows = list(live.order_by("-created_at", "-pk").to_open()[offset:end])
-        cipher, lifetimes = open_space(scope.tenant, scope.space), lifetimes_of(scope, [scope.space.id])
+        live = [Memory.objects.within(part).live(now) for part in parts]
+        total = sum(one.count() for one in live)
+        rows = [row for one in live for row in one.order_by("-created_at", "-pk").to_open()[begin:end]]
+        spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
+        lifetimes = lifetimes_of(scope, spaces)
+    rows.sort(key=lambda row: (row.created_at, row.pk), reverse=True)
     opened = []
-    for row in rows:
+    for row in rows[offset - begin : None if end is None else end - begin]:
+        space, cipher = spaces[row.space_id]
         try:
-            opened.append(open_memory(row, cipher, scope.space, lifetimes))
+            opened.append(open_memory(row, cipher, space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return MemoryPage(memories=opened, total=total)

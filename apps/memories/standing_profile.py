@@ -21,16 +21,19 @@ MOST_FACTS: Final = 200  # read before they are put in order, so that many new o
 def standing_profile(scope: Scope, *, limit: int, now: datetime) -> list[OpenedMemory]:
     """The person's current allergies, medication, diet, name and wishes about answers; at most ``limit``.
 
-    In the order of ATTRIBUTES, then instructions, the newest first.  Nothing that may be outdated.  Reads the scope's
-    one space; empty without one.
+    In the order of ATTRIBUTES, then instructions, the newest first.  Nothing that may be outdated.  Empty without
+    a space.
     """
-    if not scope.spaces:
-        return []
     moment = AsOf(at=now, known_at=now)
     stated = facts(scope, about="user", attributes=ATTRIBUTES, moment=moment, limit=MOST_FACTS, now=now)
     stated.sort(key=lambda fact: ATTRIBUTES.index(fact.claim.attribute))
     memories = {fact.memory.id: fact.memory for fact in stated}
-    for memory in readable_memories(scope, _instructions(scope, limit=limit, now=now), now=now):
+    wished = [
+        memory
+        for part in scope.parts()
+        for memory in readable_memories(part, _instructions(part, limit=limit, now=now), now=now)
+    ]
+    for memory in sorted(wished, key=lambda one: (one.created_at, one.id), reverse=True):
         memories.setdefault(memory.id, memory)
     return [memory for memory in memories.values() if memory.outdated_by is None][:limit]
 

@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Environment(StrEnum):
-    """Set by the API key; never taken from a request's body."""
+    """Set by the API key; never taken from a request's body.  A key of several names one of them in a header."""
 
     DEVELOPMENT = "development"
     STAGING = "staging"
@@ -65,6 +65,8 @@ SYSTEM = Principal(kind="system", id=0)
 class Scope:
     """Limits of a call: which tenant, environment, project and spaces it reaches, for whom, with which permissions.
 
+    environment: of every query and every write.  also_reads: other environments that the spaces of a read may be of;
+    a service that accepts such a scope reads each of its ``parts``.
     project_id: rows of that project and rows without a project are in reach; ``None``: rows of any project.  wall: the
     project that the caller is pinned to.  It also limits objects that are otherwise visible from every project of the
     tenant, such as jobs; ``None``: no such limit.
@@ -76,18 +78,28 @@ class Scope:
     project_id: int | None = None
     wall: int | None = None
     permissions: frozenset[str] = field(default_factory=frozenset)
+    also_reads: tuple[Environment, ...] = ()
     spaces: tuple[SpaceRef, ...] = ()
 
     @property
     def tenant_id(self) -> int:
         return self.tenant.id
 
+    @property
+    def environments(self) -> tuple[Environment, ...]:
+        """Those of a read: its own first."""
+        return (self.environment, *self.also_reads)
+
     def in_spaces(self, *spaces: SpaceRef) -> Self:
         """A copy of the scope with exactly these spaces.  Raises ValueError for a space of another environment."""
         for space in spaces:
-            if space.environment != self.environment:
-                raise ValueError("a scope reaches only spaces of its own environment")
+            if space.environment not in self.environments:
+                raise ValueError("a scope reaches only spaces of its own environments")
         return replace(self, spaces=spaces)
+
+    def parts(self) -> list[Self]:
+        """A scope for each space, of its environment alone: no query is about more than one environment."""
+        return [replace(self, environment=space.environment, also_reads=(), spaces=(space,)) for space in self.spaces]
 
     @property
     def space(self) -> SpaceRef:

@@ -122,7 +122,14 @@ def synthesize(
     """
     if memory_ids:
         memories: Sequence[OpenedMemory] = get_memories(scope, memory_ids, now=now)[:most]
-        read_log.record_recall(scope, [memory.id for memory in memories])
+        read_log.record_recall(
+            scope,
+            [memory.id for memory in memories],
+            in_parts=[
+                (part, [memory.id for memory in memories if memory.environment == part.environment])
+                for part in scope.parts()
+            ],
+        )
     elif query is not None:
         memories = [hit.memory for hit in recall(scope, query, limit=most, now=now).hits]
     else:

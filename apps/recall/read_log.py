@@ -42,11 +42,12 @@ Traced = tuple[SpaceRef, uuid.UUID, Trace]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """The actor, the action and the target of audited reads."""
+    """The actor, the action and the target of audited reads.  environments: of a read of several; else empty."""
 
     actor: str
     action: AuditAction
     target: str
+    environments: str
 
 
 @dataclass(slots=True)
@@ -72,21 +73,26 @@ def record_recall(
     memory_ids: Sequence[int],
     *,
     query_id: uuid.UUID | None = None,
+    in_parts: Sequence[tuple[Scope, Sequence[int]]] = (),
     traces: Sequence[Traced] = (),
     milliseconds: float | None = None,
 ) -> None:
     """Log a recall that returned these memories, maybe none.  Written after EVERY_SECONDS; a crash before loses it.
 
-    query_id: of the answer.  traces: of the recall, to be stored.  milliseconds: its latency.
+    query_id: of the answer.  in_parts: the memories of each part of a scope with several.  traces: of the recall, to be
+    stored.  milliseconds: its latency.
     """
-    read = Read(query_id=query_id or uuid.uuid4(), scope=scope, memory_ids=tuple(memory_ids))
+    query_id = query_id or uuid.uuid4()
+    reads = [
+        Read(query_id=query_id, scope=part, memory_ids=tuple(ids)) for part, ids in in_parts or [(scope, memory_ids)]
+    ]
     _note(
         scope,
         AuditAction.MEMORY_RECALL,
         memory_ids,
         hits=len(memory_ids),
         traces=traces,
-        read=read,
+        reads=reads,
         milliseconds=milliseconds,
     )
 
@@ -126,18 +132,18 @@ def _or_lose(write: Callable[[], None]) -> None:
 
 def _note(
     scope: Scope, action: AuditAction, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = (),
-    read: Read | None = None, milliseconds: float | None = None,
+    reads: Sequence[Read] = (), milliseconds: float | None = None,
 ) -> None:  # fmt: skip
     global _timer
-    reader = _Reader(scope.principal.label, action, _spaces(scope))
+    environments = ",".join(scope.environments) if scope.also_reads else ""
+    reader = _Reader(scope.principal.label, action, _spaces(scope), environments)
     with _lock:
         batch = _waiting.setdefault(scope.tenant_id, _Batch(scope))
         batch.memories.update(memory_ids)
         batch.requests[reader] += 1
         batch.hits[reader] += hits
         batch.traces += traces[: max(0, MOST_TRACES - len(batch.traces))]
-        if read is not None and len(batch.reads) < MOST_READS:
-            batch.reads.append(read)
+        batch.reads += reads[: max(0, MOST_READS - len(batch.reads))]
         if milliseconds is not None and len(batch.times) < MOST_READS:
             batch.times.append(milliseconds)
         if _timer is None:
@@ -163,7 +169,7 @@ def _write(batch: _Batch, *, now: datetime) -> None:
                 actor=reader.actor,
                 action=reader.action,
                 target=reader.target,
-                reason=f"hits={batch.hits[reader]}",
+                reason=f"hits={batch.hits[reader]}" + (f" in={reader.environments}" if reader.environments else ""),
                 count=requests,
                 now=now,
             )

@@ -75,9 +75,11 @@ def recall(
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
     )  # fmt: skip
     with computing():
-        found = [recall_in_space(scope, space, query, options) for space in scope.spaces]
+        parts = scope.parts()
+        found = [recall_in_space(part, part.space, query, options) for part in parts]
     hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
+    ids = [hit.memory.id for hit in hits]
     traces = [one.traced for one in found if one.traced is not None] if options.is_traced else []
     for one in found:
         if one.reread is not None:
@@ -85,8 +87,12 @@ def recall(
                 record(scope, actor=scope.principal.label, action=AuditAction.AI_RERANK, reason=one.reread, now=now)
     read_log.record_recall(
         scope,
-        [hit.memory.id for hit in hits],
+        ids,
         query_id=query_id,
+        in_parts=[
+            (part, [hit.memory.id for hit in one.hits if hit.memory.id in ids])
+            for part, one in zip(parts, found, strict=True)
+        ],
         traces=[(space, query_id, trace) for space, trace in traces],
         milliseconds=(time.perf_counter() - started) * 1000,
     )

@@ -6,7 +6,7 @@ with a ``space_id``.
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -69,7 +69,8 @@ def is_wanted(query_id: uuid.UUID) -> bool:
 
 def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> None:
     """Encrypt and store the trace, unless its space was erased meanwhile."""
-    here = scope.in_spaces(space)
+    # Whatever the environment of the scope: a batch has recalls of several.
+    here = replace(scope, environment=space.environment, spaces=(space,))
     try:
         with tenant_transaction(scope):
             row, cipher = lock_space(here)

@@ -84,6 +84,11 @@ class KeyForm(forms.Form):
     environment = forms.ChoiceField(
         label="Environment", choices=[(one.value, one.value) for one in FIRST], initial=Environment.PRODUCTION.value
     )
+    other_environments = forms.MultipleChoiceField(
+        required=False,
+        choices=[(one.value, one.value) for one in FIRST],
+        widget=forms.CheckboxSelectMultiple,
+    )
     days = forms.ChoiceField(label="Expires in", choices=list(LIFETIMES.items()), initial="90")
     project = forms.ChoiceField(label="Project", required=False)
     scopes = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
@@ -159,6 +164,7 @@ def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
                 at.scope,
                 name=said["name"],
                 environment=Environment(said["environment"]),
+                other_environments=[Environment(one) for one in said["other_environments"]],
                 scopes=may_give(at.scope, said["scopes"]),
                 project_id=get_project(at.scope, said["project"]).pk if said["project"] else None,
                 expires_at=at.now + timedelta(days=int(said["days"])),

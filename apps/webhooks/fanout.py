@@ -155,7 +155,7 @@ def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterat
     }
     for type_, ids in (("memory.queried", ()), ("memory.recalled", read.memory_ids)):
         yield EventPayload(
-            event_id=event_id(read.scope, type_, read.query_id),
+            event_id=event_id(read.scope, type_, read.query_id, space.pk),
             type=type_,
             created_at=now,
             data=data | ({"memory_ids": list(ids)} if type_ == "memory.recalled" else {}),

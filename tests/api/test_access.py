@@ -955,7 +955,9 @@ STRANGERS: Strangers = {
     "another tenant": lambda acme, globex: Caller(globex.keys[Environment.PRODUCTION]),
     "another end user": lambda acme, globex: Caller(acme.keys[Environment.PRODUCTION], "bob"),
     "staging": lambda acme, globex: Caller(acme.keys[Environment.STAGING]),
-    "development": lambda acme, globex: Caller(acme.keys[Environment.DEVELOPMENT]),
+    "development and staging": lambda acme, globex: Caller(
+        make_api_key(acme.scope, environment=Environment.DEVELOPMENT, other_environments=[Environment.STAGING]).text
+    ),
 }
 
 
@@ -990,6 +992,57 @@ def test_stranger_changes_nothing_and_sees_no_more_than_if_the_memory_did_not_ex
             assert _seen(response, row.varying) == _seen(absent[who], row.varying), who
             assert TEXT.encode() not in response.content, who
     assert alice("GET", f"/memory/{memory['id']}").json() == before
+
+
+# What a key of several environments reads in all of them; everything else works in one.
+SPANNING = {
+    "POST /memory/query", "POST /memory/retrieve", "POST /memory/search/routed", "POST /memory/compose",
+    "POST /memory/synthesize", "GET /memory/<int:memory_id>", "GET /memory/<int:memory_id>/history",
+    "GET /memory/<int:memory_id>/relations", "GET /v1/facts/query", "POST /v1/facts/query", "POST /v1/memory/recall",
+    "POST /v1/memory/query", "GET /v1/memory/status/<int:memory_id>",
+    "GET /v1/memory/<str:tenant_id>/<path:user_id>/list",
+}  # fmt: skip
+
+
+@every_closed_row
+def test_key_of_several_environments_reads_memories_of_all_and_does_the_rest_at_home(
+    row: Row, acme: OpenedTenant, alice: Caller
+) -> None:
+    """At home in staging, and of production too.  Named, production is where it works, as its own key does."""
+    key = make_api_key(
+        acme.scope,
+        environment=Environment.STAGING,
+        other_environments=[Environment.PRODUCTION],
+        scopes=[row.permission] if row.permission in PERMISSIONS else DEFAULT,
+    )
+    several, memory = Caller(key.text), alice.add(TEXT)
+    before = alice("GET", f"/memory/{memory['id']}").json()
+
+    unnamed = _ask(row, several, memory["id"])
+
+    if str(row) in SPANNING:
+        assert unnamed.status_code == row.status, unnamed.content
+    elif row.permission != "memory:add":
+        assert TEXT.encode() not in unnamed.content
+        if row.permission in DEFAULT:  # a stranger's key is a default one
+            assert unnamed.status_code == row.stranger, unnamed.content
+    assert alice("GET", f"/memory/{memory['id']}").json() == before
+    assert alice("GET", "/v1/memory/acme/alice/list").json()["total"] == 1
+    named = _ask(row, several.with_headers(X_Environment="production"), memory["id"])
+    assert named.status_code in (row.status, 200), named.content  # 200: the same person was asked about already
+
+
+@every_closed_row
+def test_environment_that_is_not_the_key_s_is_refused_everywhere(row: Row, acme: OpenedTenant, alice: Caller) -> None:
+    one = replace(_right(row, acme, alice), key=acme.keys[Environment.STAGING])
+    two = make_api_key(acme.scope, environment=Environment.STAGING, other_environments=[Environment.DEVELOPMENT])
+    memory = alice.add(TEXT)
+
+    for caller in (one, Caller(two.text)):
+        for named in ("production", "Staging", "qa"):
+            response = _ask(row, caller.with_headers(X_Environment=named), memory["id"])
+            assert (response.status_code, _code(response)) == (403, "ENVIRONMENT_BEYOND_KEY")
+            assert TEXT.encode() not in response.content
 
 
 # Routes whose memories come from a queryset; those that recall are statements of their own, and each condition of those

@@ -12,11 +12,13 @@ from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.apikeys.selectors import (
+    EnvironmentBeyondKey,
     KeyExpired,
     KeyRevoked,
     KeyUnknown,
     TenantClosed,
     authenticate,
+    get_key,
     list_keys,
     state_of,
 )
@@ -60,6 +62,46 @@ def test_key_says_whose_data_in_which_environment_and_what_may_be_done(acme: Ope
     assert who.key_deletes == "deny"
     assert who.scope.spaces == ()
     assert who.scope.principal.label == f"api_key:{issued.key.pk}"
+
+
+def test_key_of_several_environments_works_in_the_first_and_in_one_that_is_named(
+    acme: OpenedTenant, now: datetime
+) -> None:
+    issued = make_api_key(
+        acme.scope,
+        environment=Environment.DEVELOPMENT,
+        other_environments=[Environment.STAGING, Environment.DEVELOPMENT, Environment.STAGING],
+        now=now,
+    )
+
+    who = authenticate(issued.text, now=now)
+
+    assert issued.key.environments == ["development", "staging"]
+    assert issued.text.startswith("ms_dev_")
+    assert (who.environment, who.also_reads) == (Environment.DEVELOPMENT, (Environment.STAGING,))
+    assert who.scope.environments == (Environment.DEVELOPMENT,)
+    for name in ("development", "staging"):
+        named = who.named(name)
+        assert (named.environment, named.also_reads, named.scope.environment) == (name, (), name)
+    for name in ("production", "Staging", "", "development,staging"):
+        with pytest.raises(EnvironmentBeyondKey):
+            who.named(name)
+    with pytest.raises(EnvironmentBeyondKey):
+        who.named("staging").named("development")
+
+
+def test_environments_are_kept_by_rotation_and_named_in_the_trail(acme: OpenedTenant, now: datetime) -> None:
+    issued = make_api_key(
+        acme.scope, environment=Environment.STAGING, other_environments=[Environment.PRODUCTION], now=now
+    )
+
+    new = services.rotate(acme.scope, issued.key.pk, now=now)
+
+    assert get_key(acme.scope, new.key.pk).environments == ["staging", "production"]
+    assert authenticate(new.text, now=now).also_reads == (Environment.PRODUCTION,)
+    with tenant_transaction(acme.scope):
+        (row,) = AuditEvent.objects.filter(action="api_key.issue", target=f"api_key:{issued.key.pk}")
+    assert row.reason == "staging,production"
 
 
 def test_wildcard_of_memory_never_implies_delete(acme: OpenedTenant, now: datetime) -> None:

@@ -10,7 +10,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.projects.scope import Principal, Scope
+from apps.projects.scope import Environment, Principal, Scope
 from apps.recall import read_log
 from apps.recall.services import recall
 from tests.makers import NOW, make_scope
@@ -44,6 +44,23 @@ def test_recalls_of_one_credential_in_one_space_are_one_row(acme: OpenedTenant, 
         ("api_key:77", f"space:{alice.space.id}", "hits=1", 1),
     ]
     assert rows(theirs) == [(theirs.principal.label, f"space:{theirs.space.id}", "hits=0", 1)]
+
+
+def test_reads_of_several_environments_are_marked(acme: OpenedTenant) -> None:
+    here, there = make_scope(acme), make_scope(acme, environment=Environment.STAGING)
+    for scope in (here, there):
+        remember(scope, [Proposal(text=Plaintext(SAID), importance=0.9)], now=NOW)
+    both = replace(here, also_reads=(Environment.STAGING,)).in_spaces(here.space, there.space)
+
+    for scope in (both, here):
+        recall(scope, Plaintext("Where did the parcel go?"), now=NOW)
+    read_log.flush()
+
+    me, spaces = here.principal.label, f"space:{here.space.id},space:{there.space.id}"
+    assert rows(here) == [
+        (me, spaces, "hits=2 in=production,staging", 1),
+        (me, f"space:{here.space.id}", "hits=1", 1),
+    ]
 
 
 def test_recall_that_reaches_nobody_is_recorded_too(acme: OpenedTenant) -> None:

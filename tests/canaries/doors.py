@@ -272,6 +272,7 @@ def ask_for_what_is_not_there(visitor: Visitor) -> None:
         "X-API-Key": "ms_live_{}",
         "Authorization": "Bearer {}",
         "X-Project-ID": "proj_{}",
+        "X-Environment": "{}",
         "X-Tenant-ID": "{}",
         "X-Request-ID": "<{}>",
         "X-Trace-ID": "{} {}",

@@ -32,9 +32,10 @@ def filter_query(context: Any, query: Any) -> bool:
 
 @schemathesis.hook
 def map_headers(context: Any, headers: Any) -> Any:
-    """No project but the key's own: of one that is not there nothing is found, and no run would get any further."""
+    """No project or environment but the key's own: of another nothing is found, and no run would get any further."""
     if headers:
         headers.pop("X-Project-ID", None)
+        headers.pop("X-Environment", None)
     return headers
 
 

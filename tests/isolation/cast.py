@@ -21,10 +21,12 @@ PROJECTS: Final = ("default", "side")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """A kind of key.  project: the one it is pinned to.  refusal: status and code of whatever it asks."""
+    """A kind of key.  others: environments that it reads too; nothing is written there.  project: the one it is pinned
+    to.  refusal: status and code of whatever it asks."""
 
     name: str
     environment: Environment = Environment.PRODUCTION
+    others: tuple[Environment, ...] = ()
     permissions: frozenset[str] = frozenset(DEFAULT)
     project: str | None = None
     refusal: tuple[int, str] | None = None
@@ -34,6 +36,7 @@ ROLES: Final = (
     Role(name="production"),
     Role(name="wide", permissions=frozenset({*DEFAULT, "org:cross_project_read", "memory:delete"})),
     Role(name="staging", environment=Environment.STAGING),
+    Role(name="several", environment=Environment.STAGING, others=(Environment.DEVELOPMENT,)),
     Role(name="reader", permissions=frozenset({"memory:read"})),
     Role(name="writer", permissions=frozenset({"memory:add"})),
     Role(name="auditor", permissions=frozenset({"audit:read"})),
@@ -94,6 +97,7 @@ def _issue(tenant: OpenedTenant, role: Role, side: Project, now: datetime) -> st
     issued = make_api_key(
         tenant.scope,
         environment=role.environment,
+        other_environments=role.others,
         scopes=sorted(role.permissions),
         project_id=side.pk if role.project else None,
         expires_in=timedelta(days=1),

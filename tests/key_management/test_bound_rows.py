@@ -14,6 +14,7 @@ from apps.apikeys import services
 from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyRevoked, KeyRowChanged, authenticate, list_keys
+from apps.core.bound import is_row_mac
 from apps.core.scoping import tenant_transaction
 from apps.crypto import key_cache, keyring, row_keys
 from apps.crypto.models import KeyState, ServiceKey, ServiceName
@@ -50,6 +51,9 @@ def stranger(globex: OpenedTenant) -> Person:
 CHANGES_OF_A_KEY = {
     "another tenant": "tenant_id = (select id from tenants_tenant where name = 'globex')",
     "another environment": "environment = 'production'",
+    "one more environment": "other_environments = '{development,production}'",
+    "other ones": "other_environments = '{production}'",
+    "no other ones": "other_environments = '{}'",
     "more scopes": "scopes = '{memory:read,memory:delete,api_keys:write}'",
     "fewer scopes": "scopes = '{memory:read}'",
     "the same scopes as one": "scopes = '{\"memory:read,memory:add\"}'",
@@ -73,6 +77,7 @@ def test_key_whose_row_was_changed_is_an_unknown_one(
     issued = make_api_key(
         acme.scope,
         environment=Environment.STAGING,
+        other_environments=[Environment.DEVELOPMENT],
         scopes=("memory:read", "memory:add"),
         project_id=create_project(acme.scope, "of the key", now=now).pk,
         now=now,
@@ -90,6 +95,25 @@ def test_key_whose_row_was_changed_is_an_unknown_one(
         with pytest.raises(KeyRowChanged, match=r"^Invalid API key$"):
             authenticate(issued.text, now=now)
     assert len(names()) == 1
+
+
+def test_key_of_one_environment_is_given_no_other(acme: OpenedTenant, attacker: Any, now: datetime) -> None:
+    issued = make_api_key(acme.scope, environment=Environment.STAGING, now=now)
+
+    attacker.execute("update apikeys_apikey set other_environments = '{production}' where id = %s", [issued.key.pk])
+
+    with pytest.raises(KeyRowChanged):
+        authenticate(issued.text, now=now)
+    (shown,) = binding.list_unbound()
+    assert shown.says["other_environments"] == "['production']"
+
+
+def test_hash_of_a_key_of_one_environment_is_that_of_before_there_were_several(
+    acme: OpenedTenant, now: datetime
+) -> None:
+    key = make_api_key(acme.scope, now=now).key
+
+    assert is_row_mac(key.row_mac, "api_key", [getattr(key, name) for name in ApiKey.bound_fields])
 
 
 def test_revoked_key_is_not_brought_back(acme: OpenedTenant, attacker: Any, now: datetime) -> None:

@@ -124,6 +124,17 @@ def test_key_is_issued_as_asked(acme: OpenedTenant, globex: OpenedTenant) -> Non
         authenticate(said["key"], now=right_now() + timedelta(hours=12))
 
 
+def test_key_of_several_environments_is_at_home_in_the_first(acme: OpenedTenant) -> None:
+    said = say_json("key", "issue", "--environment", "staging", "--environment", "development", "--name", "compare")
+
+    assert (said["environment"], said["other_environments"]) == ("staging", ["development"])
+    assert authenticate(said["key"], now=right_now()).also_reads == (Environment.DEVELOPMENT,)
+    assert "acme, staging, development" in say("key", "rotate", str(said["id"]))
+    for name, count in (("staging", 3), ("development", 3), ("production", 1)):
+        assert len(say_json("key", "list", "--environment", name)) == count
+    assert "development" in say("key", "list", "--environment", "staging")
+
+
 def test_key_for_the_only_tenant_needs_no_name(acme: OpenedTenant) -> None:
     assert say_json("key", "issue")["tenant"] == "acme"
     assert tuple(say_json("key", "issue")["scopes"]) == DEFAULT

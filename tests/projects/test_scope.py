@@ -1,7 +1,7 @@
 """Scope: whose data, and nothing beyond it."""
 
 import uuid
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -41,6 +41,17 @@ def test_reaching_spaces_changes_nothing_else(scope: Scope) -> None:
 def test_a_space_of_another_environment_is_out_of_reach(scope: Scope) -> None:
     with pytest.raises(ValueError, match="own environment"):
         scope.in_spaces(space(1), space(2, Environment.STAGING))
+
+
+def test_a_read_of_several_environments_is_one_part_for_each(scope: Scope) -> None:
+    wide = replace(scope, also_reads=(Environment.STAGING,)).in_spaces(space(1), space(2, Environment.STAGING))
+
+    first, second = wide.parts()
+
+    assert first == scope.in_spaces(space(1))
+    assert second == replace(scope, environment=Environment.STAGING).in_spaces(space(2, Environment.STAGING))
+    with pytest.raises(ValueError, match="own environment"):
+        wide.in_spaces(space(3, Environment.DEVELOPMENT))
 
 
 def test_the_one_space_of_a_scope_that_writes(scope: Scope) -> None:

@@ -27,7 +27,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import reread_space
-from apps.projects.scope import Scope
+from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
 from apps.recall.models import RecallTrace
 from apps.recall.results import Recall
@@ -79,6 +79,21 @@ def say_json(*arguments: str) -> Any:
     call_command("recall", *arguments, "--json", stdout=out)
     (line,) = out.getvalue().splitlines()
     return json.loads(line)
+
+
+def test_recalls_in_several_environments_are_kept_and_replayed_in_each(acme: OpenedTenant) -> None:
+    here, there = make_scope(acme), make_scope(acme, environment=Environment.STAGING)
+    for scope in (here, there):
+        say(scope, ["Ann painted the fence on 3 May 2026.", "Ben sold a violin on 5 May 2026."])
+    both = replace(here, also_reads=(Environment.STAGING,)).in_spaces(here.space, there.space)
+
+    first, second, across = (ask(scope, "who painted the fence?") for scope in (here, there, both))
+    read_log.flush()
+
+    for answer, count in ((first, 1), (second, 1), (across, 2)):
+        replayed = replay(here, answer.query_id, now=NOW)
+        assert [one.is_same for one in replayed] == [True] * count
+        assert {one for each in replayed for one in each.again} == set(ids(answer))
 
 
 @pytest.mark.parametrize("profile", [Profile.SEARCHABLE, Profile.SEALED])

@@ -81,6 +81,16 @@ def test_key_is_made_works_and_is_shown_this_once(browser: Client, acme: OpenedT
     assert text not in str(vars(cache))
 
 
+def test_key_of_several_environments_shows_all_of_them(browser: Client, acme: OpenedTenant) -> None:
+    answer = browser.post(f"{KEYS}/new", FORM | {"other_environments": ["development", "staging"]})
+
+    found = authenticate(made_by(answer), now=now())
+    assert (found.environment, found.also_reads) == (Environment.STAGING, (Environment.DEVELOPMENT,))
+    assert "staging, development" in text_of(answer)
+    for page in (KEYS, f"{KEYS}/{found.key_id}", f"{KEYS}/{found.key_id}/rotate"):
+        assert re.search(r"staging,? development", text_of(browser.get(page))), page
+
+
 def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, acme: OpenedTenant) -> None:
     client = owner.show_factor()
     key = make_api_key(acme.scope).key
@@ -101,6 +111,7 @@ def test_key_that_cannot_be_is_not_made_and_the_form_stays(browser: Client, acme
         ({"days": "1000"}, "Select a valid choice"),
         ({"scopes": ["team:write"]}, "Select a valid choice"),
         ({"project": "absent"}, "Select a valid choice"),
+        ({"other_environments": ["moon"]}, "Select a valid choice"),
     ]
     for change, said in refused:
         answer = browser.post(f"{KEYS}/new", FORM | change)

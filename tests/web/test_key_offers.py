@@ -230,6 +230,22 @@ def test_owner_looks_at_it_and_makes_it_once(
     assert "support bot" not in text(boss.get("/app/t/acme/keys?state=past"))
 
 
+def test_offered_key_has_the_environments_that_the_owner_saw(
+    operator: Client, boss: Client, acme: OpenedTenant
+) -> None:
+    path = offered(operator, acme, other_environments=["development", "staging"])
+    assert "staging, development" in text(boss.get(path))
+
+    (made,) = keys_in(boss.post(path))
+
+    key = get_key(acme.scope, authenticate(made, now=datetime.now(UTC)).key_id)
+    assert key.environments == ["staging", "development"]
+    path = link_in(rotate(operator, key))
+    (new,) = keys_in(boss.post(path))
+    assert authenticate(new, now=datetime.now(UTC)).also_reads == (Environment.DEVELOPMENT,)
+    assert trail(acme, "api_key.offer")[0][2] == "staging,development, 2 scopes"
+
+
 def test_owner_rotates_what_was_offered(operator: Client, boss: Client, acme: OpenedTenant) -> None:
     old = make_api_key(acme.scope, name="nightly")
     path = link_in(rotate(operator, old.key))

@@ -1,5 +1,6 @@
 """Which events are sent, to whom, and what it costs where no endpoint listens."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -241,6 +242,27 @@ def test_a_question_is_told_after_it_was_answered_and_by_nothing_of_its_words(
             "actor": scope.principal.label}  # fmt: skip
     assert told(sender) == [("memory.queried", data), ("memory.recalled", data | {"memory_ids": [memory_id]})]
     assert not any(b"heron" in one.body for one in sender.sent)
+
+
+def test_question_of_several_environments_is_told_to_each_with_its_own_memories(
+    admin: Scope, scope: Scope, acme: OpenedTenant, clock: Clock, sender: FakeSender, work: Work
+) -> None:
+    staging = make_scope(acme, environment=Environment.STAGING)
+    (here,), (there,) = (remember(one, "The heron nests by the lock.") for one in (scope, staging))
+    both = replace(scope, also_reads=(Environment.STAGING,)).in_spaces(scope.space, staging.space)
+    make_endpoint(admin, wanted=["memory.recalled"])
+    make_endpoint(replace(admin, environment=Environment.STAGING), wanted=["memory.recalled"])
+
+    recall(both, Plaintext("where does the heron nest"), now=NOW)
+    read_log.flush()
+    clock.now = datetime.now(UTC) + timedelta(minutes=1)  # it is written by the clock on the wall
+    work()
+
+    bodies = [json.loads(one.body) for one in sender.sent]
+    assert {(body["environment"], *body["data"]["memory_ids"]) for body in bodies} == {
+        ("production", here), ("staging", there),
+    }  # fmt: skip
+    assert len({body["id"] for body in bodies}) == 2
 
 
 def test_where_nobody_wants_to_hear_of_questions_none_is_written_down(

@@ -30,7 +30,13 @@ OUTCOMES: Final = ("revoked", "already_revoked", "not_found")
 
 class KeyInput(Input):
     name = Label(max_length=128)
-    environment = Choice(choices=ENVIRONMENTS, default="production")
+    environment = Choice(choices=ENVIRONMENTS, default="production", help_text="Where the key writes.")
+    other_environments = Labels(
+        required=False,
+        choices=ENVIRONMENTS,
+        help_text="Others that the key reads too, and that a request may name in X-Environment.  They cannot be "
+        "changed later.",
+    )
     scopes = Labels(required=False, max_items=64, help_text="By default those marked in docs/permissions.md.")
     project_id = Label(required=False, help_text="Pins the key to this project.")
     expires_at = Moment(required=False, help_text="By default in 90 days; at most 365.")
@@ -51,6 +57,7 @@ class ApiKeyOutput(serializers.Serializer[Any]):
     prefix = serializers.CharField(help_text="Enough to recognise the key, but not to use it.")
     name = serializers.CharField()
     environment = serializers.CharField()
+    other_environments = serializers.ListField(child=serializers.CharField())
     scopes = serializers.ListField(child=serializers.CharField())
     project_id = serializers.CharField(allow_null=True)
     status = serializers.CharField()
@@ -69,6 +76,7 @@ class TestedKeyOutput(serializers.Serializer[Any]):
     valid = serializers.BooleanField()
     status = serializers.CharField()
     environment = serializers.CharField()
+    other_environments = serializers.ListField(child=serializers.CharField())
     rate_limit_tier = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
     project_id = serializers.CharField(allow_null=True)
@@ -116,6 +124,7 @@ class KeysView(ControlView):
             scope,
             name=fields["name"],
             environment=Environment(fields["environment"]),
+            other_environments=[Environment(one) for one in fields.get("other_environments", ())],
             scopes=services.may_give(scope, fields.get("scopes") or DEFAULT),
             project_id=get_project(scope, named).pk if named else None,
             expires_at=fields.get("expires_at"),
@@ -161,6 +170,7 @@ class TestKeyView(ControlView):
                 "valid": state == "active",
                 "status": state,
                 "environment": key.environment,
+                "other_environments": key.other_environments,
                 "rate_limit_tier": settings.RATE_LIMIT_TIER,
                 "scopes": key.scopes,
                 "project_id": key.project.public_id if key.project else None,
@@ -196,6 +206,7 @@ def _body(key: "ApiKey", view: ControlView) -> dict[str, Any]:
         "prefix": key.prefix,
         "name": key.name,
         "environment": key.environment,
+        "other_environments": key.other_environments,
         "scopes": key.scopes,
         "project_id": key.project.public_id if key.project else None,
         "status": state_of(key, now=view.now()),

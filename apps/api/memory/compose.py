@@ -75,7 +75,7 @@ class ComposeView(ApiView):
         """
         fields = self.read(ComposeInput)
         made = compose(
-            self.reader(fields.get("end_user_id")),
+            self.reader(fields.get("end_user_id"), spans=True),
             Plaintext(fields["prompt_template"]),
             limit=fields["recall_k"],
             max_tokens=fields.get("max_tokens"),

@@ -52,7 +52,7 @@ class HistoryView(ApiView):
         Revision 0 is its creation; each later one says who changed what.  `actor` is null for changes by the service
         itself.
         """
-        fields, scope = self.read_parameters(HistoryInput), self.reader()
+        fields, scope = self.read_parameters(HistoryInput), self.reader(spans=True)
         found = get_history(scope, memory_id, limit=fields["limit"], offset=fields["offset"], now=self.now())
         read_log.record_read(scope)
         return Response(

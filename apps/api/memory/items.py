@@ -61,7 +61,7 @@ class MemoryView(ApiView):
     @operation("get", responses=MemoryDetailsOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """Read one memory.  A memory of another end user is not found."""
-        scope = self.reader()
+        scope = self.reader(spans=True)
         found = describe_memory(scope, memory_id, now=self.now())
         read_log.record_read(scope)
         return Response(described_body(found))

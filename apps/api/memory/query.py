@@ -147,7 +147,7 @@ class QueryView(ApiView):
         fields = self.read(QueryInput)
         depth = fields.get("traversal_depth", fields.get("depth", 2))
         found = recall(
-            self.reader(fields.get("end_user_id")),
+            self.reader(fields.get("end_user_id"), spans=True),
             Plaintext(fields["query"][:MAX_QUERY]),
             filters=_filters(fields),
             limit=fields.get("k", fields.get("limit", 5)),

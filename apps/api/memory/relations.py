@@ -15,7 +15,7 @@ from apps.api.views import ApiView
 from apps.edges.opened import Edge, NewEdge
 from apps.edges.selectors import edges_of, evidence_of
 from apps.edges.services import connect, disconnect
-from apps.memories.selectors import get_memory
+from apps.memories.selectors import get_memory, part_with
 from apps.recall import read_log
 
 MOST: Final = 500
@@ -65,7 +65,8 @@ class RelationsView(ApiView):
 
         A relation to a deleted memory is hidden; it reappears when that memory is restored.
         """
-        asked, scope, now = self.read_parameters(RelationsInput), self.reader(), self.now()
+        asked, now = self.read_parameters(RelationsInput), self.now()
+        scope = part_with(self.reader(spans=True), memory_id, now=now)
         get_memory(scope, memory_id, now=now)
         found = edges_of(scope, [memory_id], limit=asked["limit"], offset=asked["offset"], now=now)
         evidence = evidence_of(scope, memory_id, now=now)

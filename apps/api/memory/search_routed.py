@@ -75,7 +75,7 @@ class SearchRoutedView(ApiView):
         """
         fields = self.read(RoutedInput)
         found = search_routed(
-            self.reader(fields.get("end_user_id")),
+            self.reader(fields.get("end_user_id"), spans=True),
             Plaintext(fields["query"][:MAX_QUERY]),
             limit=fields["k"],
             wanted=fields.get("route", fields.get("force_intent")),

@@ -72,7 +72,7 @@ class SynthesizeView(ApiView):
         fields = self.read(SynthesizeInput)
         query = fields.get("query")
         made = synthesize(
-            self.reader(fields.get("end_user_id")),
+            self.reader(fields.get("end_user_id"), spans=True),
             Plaintext(query[:MAX_QUERY]) if query is not None else None,
             fields.get("memory_ids"),
             most=fields["max_memories"],

@@ -3,7 +3,7 @@
 from apps.api.fields import Label
 from apps.api.input_serializers import Input
 from apps.api.views import MAX_END_USER_ID, ApiView
-from apps.memories.spaces import find_end_user, name_in_namespace
+from apps.memories.spaces import name_in_namespace
 from apps.projects.scope import Scope
 
 
@@ -28,8 +28,7 @@ class NamedView(ApiView):
         """Who is meant, by the one string that end users are known by."""
         return name_in_namespace(self.scope(), tenant_id, user_id)
 
-    def reader_of(self, tenant_id: str, user_id: str) -> Scope:
-        """A scope that reads what is theirs.  Of a stranger it reads nothing, and makes nothing."""
-        scope = self.scope()
-        space = find_end_user(scope, self.named(tenant_id, user_id))
-        return scope.in_spaces(space) if space else scope
+    def reader_of(self, tenant_id: str, user_id: str, *, spans: bool = False) -> Scope:
+        """A scope that reads what is theirs.  Of a stranger it reads nothing, and makes nothing.  spans: as ``reader``
+        takes it."""
+        return self.reaching(self.scope(), self.named(tenant_id, user_id), spans=spans)

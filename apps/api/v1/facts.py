@@ -39,6 +39,7 @@ class FactInput(WriteInput):
 
 class FactOutput(RetainedOutput):
     memory_id = serializers.IntegerField()
+    environment = serializers.CharField()
     subject = serializers.CharField()
     predicate = serializers.CharField()
     object = serializers.CharField()
@@ -153,7 +154,7 @@ class FactsQueryView(ApiView):
         return self._answer(fields, fields.get("end_user_id"))
 
     def _answer(self, asked: Mapping[str, Any], end_user: str | None) -> Response:
-        scope = self.reader(end_user)
+        scope = self.reader(end_user, spans=True)
         found = query_facts(
             scope,
             subject=asked.get("subject"),
@@ -201,6 +202,7 @@ def _body(fact: Fact) -> dict[str, Any]:
     memory, claim = fact.memory, fact.claim
     return {
         "memory_id": memory.id,
+        "environment": memory.environment,
         "subject": claim.subject,
         "predicate": claim.predicate,
         "object": claim.object,

@@ -34,6 +34,7 @@ class PageInput(Parameters):
 
 class ListedOutput(RetainedOutput):
     memory_id = serializers.CharField()
+    environment = serializers.CharField()
     raw_text = serializers.CharField()
     type = serializers.CharField()
     metadata = serializers.DictField()
@@ -67,7 +68,7 @@ class ListView(NamedView):
             raise invalid(refused, place="path") from None
         page = self.read_parameters(PageInput)
         listed = list_memories(
-            self.reader_of(**owner.validated_data),
+            self.reader_of(**owner.validated_data, spans=True),
             limit=min(page["limit"], LONGEST) or None,
             offset=page["offset"],
             now=self.now(),
@@ -75,6 +76,7 @@ class ListView(NamedView):
         memories = [
             {
                 "memory_id": f"m_{memory.id}",
+                "environment": memory.environment,
                 "raw_text": memory.text.reveal(),
                 "type": memory.type,
                 "metadata": dict(memory.metadata),

@@ -64,6 +64,7 @@ class RecallInput(PromptInput):
 
 class RecalledOutput(RetainedOutput):
     memory_id = serializers.CharField()
+    environment = serializers.CharField()
     value = serializers.CharField()
     type = serializers.CharField()
     score = serializers.FloatField()
@@ -81,6 +82,7 @@ class RecallOutput(serializers.Serializer[Any]):
 
 class MatchedOutput(RetainedOutput):
     memory_id = serializers.CharField()
+    environment = serializers.CharField()
     raw_text = serializers.CharField()
     type = serializers.CharField()
     score = serializers.FloatField()
@@ -97,7 +99,7 @@ class PromptView(NamedView):
     """What both ways of asking have in common."""
 
     def found(self, fields: Mapping[str, Any]) -> Recall:
-        scope = self.reader_of(fields["tenant_id"], fields["user_id"])
+        scope = self.reader_of(fields["tenant_id"], fields["user_id"], spans=True)
         return recall(
             scope,
             Plaintext(fields["prompt"][:MAX_QUERY]),
@@ -127,6 +129,7 @@ class RecallView(PromptView):
             "memories": [
                 {
                     "memory_id": f"m_{hit.memory.id}",
+                    "environment": hit.memory.environment,
                     "value": hit.memory.text.reveal(),
                     "type": hit.memory.type,
                     "score": hit.score,
@@ -159,6 +162,7 @@ class PromptQueryView(PromptView):
             "memories": [
                 {
                     "memory_id": f"m_{hit.memory.id}",
+                    "environment": hit.memory.environment,
                     "raw_text": hit.memory.text.reveal(),
                     "type": hit.memory.type,
                     "score": hit.score,

@@ -26,7 +26,7 @@ class StatusView(ApiView):
     @operation("status", responses=StatusOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """The indexing state of a memory.  While it is pending it is found by keywords, but not yet by meaning."""
-        memory = get_memory(self.reader(), memory_id, now=self.now())
+        memory = get_memory(self.reader(spans=True), memory_id, now=self.now())
         return Response(
             {
                 "memory_id": memory.id,

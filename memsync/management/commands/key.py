@@ -40,7 +40,11 @@ class Command(PlainCommand):
         )
         give.add_argument("--name", default="key", help="what the key is used for")
         give.add_argument(
-            "--environment", choices=ENVIRONMENTS, default="production", help="its environment (default: production)"
+            "--environment",
+            choices=ENVIRONMENTS,
+            action="append",
+            help="its environment (default: production); repeated: the key writes in the first, reads the memories of "
+            "all, and works in another that a request names",
         )
         give.add_argument(
             "--scopes",
@@ -65,7 +69,7 @@ class Command(PlainCommand):
         show = verbs.add_parser(
             "list", help="show a tenant's keys, without their secrets", description="Show a tenant's keys."
         )
-        show.add_argument("--environment", choices=ENVIRONMENTS, help="only those of this environment")
+        show.add_argument("--environment", choices=ENVIRONMENTS, help="only those that work in this environment")
         change = verbs.add_parser(
             "rotate",
             help="create a replacement for this key and retire this one",
@@ -93,10 +97,12 @@ class Command(PlainCommand):
     def issue(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
         scopes = [name for part in options["scopes"] for name in part.split(",") if name]
         project = get_project(scope, options["project"]) if options["project"] else None
+        home, *others = [Environment(one) for one in options["environment"] or ["production"]]
         issued = issue(
             scope,
             name=options["name"],
-            environment=Environment(options["environment"]),
+            environment=home,
+            other_environments=others,
             scopes=scopes,
             project_id=project.pk if project else None,
             expires_at=now + options["expires_in"],
@@ -105,7 +111,7 @@ class Command(PlainCommand):
         self.show_issued(scope, issued, options, title="Key issued")
 
     def list(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
-        keys = [key for key in list_keys(scope) if options["environment"] in (None, key.environment)]
+        keys = [key for key in list_keys(scope) if options["environment"] in (None, *key.environments)]
         if options["json"]:
             self.say_json([_described(key, now=now) for key in keys])
             return
@@ -123,7 +129,7 @@ class Command(PlainCommand):
             table.add_row(
                 str(key.pk),
                 f"{key.prefix}\n[dim]{escape(key.name)}[/dim]",
-                f"{key.environment}\n[dim]{used}[/dim]",
+                "\n".join([*key.environments, f"[dim]{used}[/dim]"]),
                 f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]\n[dim]{ENDS[state]} {ends:%Y-%m-%d}[/dim]",
                 "default" if tuple(key.scopes) == DEFAULT else "\n".join(key.scopes),
             )
@@ -154,7 +160,7 @@ class Command(PlainCommand):
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
-        table.add_row("for", f"{scope.tenant.name}, {key.environment}")
+        table.add_row("for", ", ".join([scope.tenant.name, *key.environments]))
         table.add_row("scopes", " ".join(key.scopes))
         table.add_row("valid until", f"{key.expires_at:%Y-%m-%d %H:%M} UTC")
         if replaces:
@@ -179,6 +185,7 @@ def _described(key: ApiKey, *, now: datetime) -> dict[str, Any]:
         "prefix": key.prefix,
         "name": key.name,
         "environment": key.environment,
+        "other_environments": key.other_environments,
         "scopes": list(key.scopes),
         "project_id": key.project.public_id if key.project else None,
         "state": state_of(key, now=now),
