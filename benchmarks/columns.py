@@ -22,8 +22,8 @@ class Columns:
 
 MAIN: dict[str, Columns] = {
     "memories_memory": Columns(
-        sealed="text_ct summary_ct content_ct keywords_ct metadata_ct label_ct tags_ct handles_ct said_ct parts_ct "
-        "analysis_ct",
+        sealed="text_ct summary_ct content_ct keywords_ct fields_ct metadata_ct label_ct tags_ct handles_ct said_ct "
+        "parts_ct analysis_ct",
         keyed="public_id slot value_mac text_mac said_mac tag_tokens actor_token session_token",
         plain="id created_at tenant_id space_id project_id environment updated_at created_txid changed_txid type "
         "key_version revision source source_kind event_type tier is_summary pinned from_assistant validity "

@@ -228,7 +228,7 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     has_slot = row.slot is not None and key is not None and handles.value is not None
     has_ended = row.said_ct is not None and bool(open_parts(row, before))
-    if content := open_typed_content(row, before):
+    if content := open_typed_content(row, handles, before):
         found = typed_public_id(after, handles.typed, key, content, project_id=row.project_id)
     else:
         found = public_id(after, row.type, key, text, handles, project_id=row.project_id)

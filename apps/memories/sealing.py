@@ -17,6 +17,7 @@ from apps.memories.models import Memory
 from apps.memories.models.memory import (
     ANALYSIS,
     CONTENT,
+    FIELDS,
     HANDLES,
     KEYWORDS,
     LABEL,
@@ -36,7 +37,7 @@ from text.analysis import TextAnalysis
 
 Blob = bytes | memoryview
 # What ``seal_changed`` writes: one revision seals them all.
-REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "content_ct", "parts_ct", "tag_tokens", "revision")
+REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "fields_ct", "parts_ct", "tag_tokens", "revision")
 MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
@@ -60,11 +61,10 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.analysis_ct = seal_analysis(row.pk, readable.text, cipher, terms=readable.terms)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
-    typed = readable.typed
-    content = typed.content.reveal().encode() if typed else _dumped(readable.fields)
-    _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, content=content, parts=None)
+    _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, fields=readable.fields, parts=None)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
-    if typed:
+    if typed := readable.typed:
+        row.content_ct = cipher.seal(CONTENT, row.pk, typed.content)
         row.summary_ct = cipher.seal(SUMMARY, row.pk, typed.summary)
         row.keywords_ct = cipher.seal(KEYWORDS, row.pk, typed.keywords) if typed.keywords else None
     blind(row, readable, cipher)
@@ -86,11 +86,11 @@ def seal_changed(
     """
     tags = open_tags(row, cipher) if tags is None else tags
     metadata = open_metadata(row, cipher) if metadata is None else metadata
-    content = _open_content(row, cipher) if fields is None else _dumped(fields)
+    fields = open_field_values(row, cipher) if fields is None else fields
     if parts is None and row.parts_ct is not None:
         parts = cipher.open_bytes(PARTS, row.pk, bytes(row.parts_ct), revision=row.revision)
     row.revision += 1
-    _seal_what_changes(row, cipher, tags=tags, metadata=metadata, content=content, parts=parts)
+    _seal_what_changes(row, cipher, tags=tags, metadata=metadata, fields=fields, parts=parts)
     row.tag_tokens = _tag_tokens(tags, cipher)
 
 
@@ -100,14 +100,14 @@ def _seal_what_changes(
     *,
     tags: Sequence[str],
     metadata: Mapping[str, Any],
-    content: bytes | None,
+    fields: Mapping[str, Any],
     parts: bytes | None,
 ) -> None:
     row.tags_ct = cipher.seal(TAGS, row.pk, orjson.dumps(list(tags)), revision=row.revision) if tags else None
     row.metadata_ct = (
         cipher.seal(METADATA, row.pk, orjson.dumps(dict(metadata)), revision=row.revision) if metadata else None
     )
-    row.content_ct = cipher.seal(CONTENT, row.pk, content, revision=row.revision) if content is not None else None
+    row.fields_ct = cipher.seal(FIELDS, row.pk, orjson.dumps(dict(fields)), revision=row.revision) if fields else None
     row.parts_ct = cipher.seal(PARTS, row.pk, parts, revision=row.revision) if parts is not None else None
 
 
@@ -216,25 +216,12 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
 
 
 def open_field_values(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
-    """The values of the fields of its type; none of a typed memory, whose content is the caller's."""
-    content = _open_content(row, cipher)
-    return {} if content is None or open_handles(row, cipher).typed else orjson.loads(content)
+    return _json(cipher, FIELDS, row, row.fields_ct) or {}
 
 
-def open_typed_content(row: Memory, cipher: SpaceCipher) -> Plaintext | None:
+def open_typed_content(row: Memory, handles: LookupValues, cipher: SpaceCipher) -> Plaintext | None:
     """The content of a typed memory, as canonical JSON; None of any other."""
-    content = _open_content(row, cipher)
-    return None if content is None or not open_handles(row, cipher).typed else Plaintext(content.decode())
-
-
-def _open_content(row: Memory, cipher: SpaceCipher) -> bytes | None:
-    if row.content_ct is None:
-        return None
-    return cipher.open_bytes(CONTENT, row.pk, bytes(row.content_ct), revision=row.revision)
-
-
-def _dumped(fields: Mapping[str, Any]) -> bytes | None:
-    return orjson.dumps(dict(fields)) if fields else None
+    return cipher.open(CONTENT, row.pk, bytes(row.content_ct)) if row.content_ct and handles.typed else None
 
 
 def open_memory(
@@ -262,7 +249,7 @@ def open_memory(
         ended=ended,
         outdated_by=row.outdated_by_id,
         summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
-        content=open_typed_content(row, cipher),
+        content=open_typed_content(row, handles, cipher),
         keywords=cipher.open(KEYWORDS, row.pk, bytes(row.keywords_ct)) if row.keywords_ct else None,
         tags=open_tags(row, cipher),
         metadata=open_metadata(row, cipher),

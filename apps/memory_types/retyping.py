@@ -32,7 +32,7 @@ from text.terms import normalised
 _COLUMNS: Final = {
     "id": "bigint", "type": "text", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
     "handles_ct": "bytea", "type_prior": "float8", "confidence": "float8", "tags_ct": "bytea", "metadata_ct": "bytea",
-    "content_ct": "bytea", "parts_ct": "bytea", "revision": "integer", "changed_txid": "bigint",
+    "fields_ct": "bytea", "parts_ct": "bytea", "revision": "integer", "changed_txid": "bigint",
     "updated_at": "timestamptz",
 }  # fmt: skip
 
@@ -188,7 +188,7 @@ def _columns_of(row: Memory, wish: TypeRequest, key: str | None, text: Plaintext
         ),
         row.tags_ct,
         row.metadata_ct,
-        row.content_ct,
+        row.fields_ct,
         row.parts_ct,
         row.revision,
     ]

@@ -158,23 +158,23 @@ def test_values_are_sealed_and_read_again_after_a_rotation(alice: Caller, acme: 
             return Memory.objects.within_tenant(acme.scope).get(pk=memory_id)
 
     before = row()
-    assert b"lisinopril" not in bytes(before.content_ct or b"")
+    assert b"lisinopril" not in bytes(before.fields_ct or b"")
 
     turned = rotation.rotate(acme.scope, reason="due", is_compromise=False, now=datetime.now(UTC))
     rotation.work(turned.pk, seconds=60, workers=1, clock=lambda: datetime.now(UTC) + timedelta(minutes=1))
 
     assert row().key_version > before.key_version
-    assert bytes(row().content_ct or b"") != bytes(before.content_ct or b"")
+    assert bytes(row().fields_ct or b"") != bytes(before.fields_ct or b"")
     assert fields_of(alice, memory_id) == VALUES
 
 
 def test_older_values_put_back_in_the_database_do_not_open(alice: Caller, acme: OpenedTenant, memory_id: int) -> None:
     with tenant_transaction(acme.scope):
-        older = Memory.objects.within_tenant(acme.scope).get(pk=memory_id).content_ct
+        older = Memory.objects.within_tenant(acme.scope).get(pk=memory_id).fields_ct
     ask(alice, "PATCH", f"/memory/{memory_id}", {"fields": {"medication_name": "ramipril"}})
 
     with tenant_transaction(acme.scope):
-        Memory.objects.within_tenant(acme.scope).filter(pk=memory_id).update(content_ct=older)
+        Memory.objects.within_tenant(acme.scope).filter(pk=memory_id).update(fields_ct=older)
 
     ask(alice, "GET", f"/memory/{memory_id}", status=503)
 

@@ -30,6 +30,7 @@ DIGESTS = {
     "padding_suite1.json": "64aea09d6f28d7272ac9ac47a8280a49",
     "parts_suite1.json": "873f89d8f29e9ba4dcf6376f7c365e7b",
     "analysis_suite1.json": "4a57a850013423a1f86ce17b0f4f4db6",
+    "fields_suite1.json": "f3963ad2c3206ebc250e4bed8a4ce0e3",
 }
 
 
@@ -38,7 +39,8 @@ def load(name: str) -> list[Any]:
     return content
 
 
-SPACES = [*load("space_suite1.json"), *load("parts_suite1.json"), *load("analysis_suite1.json")]
+LATER = ("parts_suite1.json", "analysis_suite1.json", "fields_suite1.json")
+SPACES = [*load("space_suite1.json"), *(space for name in LATER for space in load(name))]
 KEYED = load("envelope_suite1.json")
 NAMES = [f"{number}-{case['where']['environment'] or 'tenant'}" for number, case in enumerate(SPACES)]
 each_space = pytest.mark.parametrize("case", SPACES, ids=NAMES)
@@ -64,7 +66,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     sealed = [one for case in SPACES for one in case["envelopes"]]
     names = {value for name, value in vars(sealing).items() if name.isupper() and isinstance(value, str)}
 
-    assert len(sealed) == 72
+    assert len(sealed) == 76
     assert len(KEYED) == 64
     assert {case["where"]["environment"] for case in SPACES} == set(envelope.ENVIRONMENTS)
     assert {case["where"]["deployment"] for case in SPACES} == {"memsync", "eu-1", "größe", "a|b"}

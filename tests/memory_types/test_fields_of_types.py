@@ -93,7 +93,7 @@ def test_a_type_without_fields_takes_none_over_until_it_is_undone(alice: Scope) 
 
     change = finish(commit(alice, plan_sunset(alice, "medication", "fact"), now=NOW))
 
-    assert row(alice, memory_id).content_ct is None
+    assert row(alice, memory_id).fields_ct is None
 
     finish(ask_to_undo(alice, change.pk, now=LATER))
 

@@ -18,6 +18,7 @@ TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.
 SAID, PARTS = "memory.said", "memory.parts"
 ANALYSIS = "memory.analysis"
 CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
+FIELDS = "memory.fields"
 
 
 class Validity(models.TextChoices):
@@ -140,8 +141,7 @@ class Memory(ScopedModel):
     key_version = models.IntegerField()
     text_ct = EncryptedField(TEXT)
     summary_ct = EncryptedField(SUMMARY, null=True)
-    # JSON: a typed memory's content, or the values of its type's fields.
-    content_ct = EncryptedField(CONTENT, is_revised=True, null=True)
+    content_ct = EncryptedField(CONTENT, null=True)
     keywords_ct = EncryptedField(KEYWORDS, null=True)
     metadata_ct = EncryptedField(METADATA, is_revised=True, null=True)
     label_ct = EncryptedField(LABEL, null=True, help_text="The canonical key, to show; the slot is for equality.")
@@ -151,6 +151,7 @@ class Memory(ScopedModel):
     parts_ct = EncryptedField(
         PARTS, is_revised=True, null=True, help_text="Which parts of it hold no longer, since when and by what."
     )
+    fields_ct = EncryptedField(FIELDS, is_revised=True, null=True, help_text="Values of the fields of its type.")
     analysis_ct = EncryptedField(ANALYSIS, null=True, help_text="What ranking reads of the text (text.analysis).")
     revision = models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal.")
 

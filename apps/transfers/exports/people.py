@@ -103,7 +103,7 @@ class _Memories(Section):
 
     @property
     def large(self) -> Collection[str]:
-        return ("text_ct", "metadata_ct", "content_ct")
+        return ("text_ct", "metadata_ct", "content_ct", "fields_ct")
 
     def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
         mine: ScopedQuerySet[Any] = Memory.objects.within_tenant(scope).filter(space_id=space.pk).to_open()

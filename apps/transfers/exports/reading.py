@@ -52,7 +52,8 @@ def next_memories(
     and counted; rows of a shredded space are left out.
     """
     rows = matching(scope, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
-    ids = some_ids(rows.filter(pk__gt=job.after_id, pk__lte=job.newest_id), ["text_ct", "metadata_ct", "content_ct"])
+    large = ["text_ct", "metadata_ct", "content_ct", "fields_ct"]
+    ids = some_ids(rows.filter(pk__gt=job.after_id, pk__lte=job.newest_id), large)
     if not ids:
         return ExportPart(
             lines=(), memory_ids=(), space_ids=(), space=None, scanned=0, unreadable=0, after_id=job.newest_id,
