@@ -86,6 +86,8 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
     number(ingest, "--rows", 2_000, "written in each way")
     number(ingest, "--runs", 100, "measured single adds")
 
+    typed = verb("typed", _in_instance(subcommands.run_typed), "typed adds over HTTP, beside a bare transaction")
+    number(typed, "--runs", 200, "measured calls of each kind")
     throughput = verb(
         "throughput", _in_instance(subcommands.run_throughput), "requests a second beside a view that does nothing"
     )

@@ -77,6 +77,14 @@ def run_latency(running: Instance, options: argparse.Namespace) -> dict[str, Any
     return result
 
 
+def run_typed(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import typed
+
+    result = typed.run(running, runs=options.runs)
+    say_figures(result["milliseconds"] | result["ratios"])
+    return result
+
+
 def run_scale(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import scale
 
