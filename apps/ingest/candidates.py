@@ -282,7 +282,9 @@ class MemoryCandidate:
 
     @property
     def macs(self) -> set[bytes]:
-        """Digests of the text, of its passages, and of the statements that it changes."""
+        """Digests of the text, of its passages, and of the statements that it changes; none of a typed memory."""
+        if self.proposal.typed is not None:
+            return set()
         passages = (mac for whole, parts in self.passage_macs for mac in (whole, *parts))
         return {self.text_mac, *passages, *(one.text_mac for one in self.changes)}
 

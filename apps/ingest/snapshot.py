@@ -344,8 +344,9 @@ class SpaceSnapshot:
             with pipelined():
                 public_ids = [one.public_id for one in candidates if one.public_id]
                 execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots, public_ids=public_ids)
-                wanted = [one.text_mac for one in candidates if one.is_wanted]
-                self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
+                wanted = [one for one in candidates if one.is_wanted]
+                if said := [one.text_mac for one in wanted if one.proposal.typed is None]:
+                    self.erased_at = texts_erased_at(self.scope, self.cipher, said)
                 self._ids = reserve_ids(len(wanted), sequence="memories_memory_id_seq")
             rows = [MEMORY.row(found) for found in alike.fetchall()]
         parts: dict[int, list[HeldClaim]] = {}

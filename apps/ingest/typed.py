@@ -12,11 +12,12 @@ from typing import Final
 
 from django.db import transaction
 
+from apps.adapters.instances import get_embedder
 from apps.core.broker import notify
 from apps.core.errors import Invalid
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import SpaceShredded
+from apps.crypto.services import SpaceCipher, SpaceShredded, open_tenant
 from apps.ingest.candidates import MADE, MemoryCandidate, Proposal
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.pipeline_context import PipelineContext
@@ -25,9 +26,12 @@ from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
 from apps.ingest.steps.typed_slots import decide
 from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
+from apps.memories.spaces import get_or_create_end_user, space_of
+from apps.memories.tenant_types import Registry
 from apps.memories.typed import TypedMemory
 from apps.memories.types import TYPES
 from apps.outbox.tasks import drain
+from apps.policies.retention import policies_for
 from apps.projects.scope import Scope
 from text.extraction.extractor import policy_refusal
 from text.terms import terms
@@ -66,12 +70,12 @@ def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *,
     Raises ForbiddenContent.
     """
     _refuse_forbidden(memories)
-    run = retried(_write)
+    write = retried(_write)
     try:
-        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+        return write(scope, end_user, memories, now=now)
     except (KeyRotated, SpaceShredded):
         # Rare; the second attempt reads the current key version, or makes the end user's new space.
-        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+        return write(scope, end_user, memories, now=now)
 
 
 def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
@@ -84,16 +88,36 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
         raise ForbiddenContent(f"memories.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
 
 
-def _write(memories: Sequence[TypedMemory], tools: PipelineContext) -> TypedOutcome:
+def _write(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+    with tenant_transaction(scope, is_planned=True):
+        cipher = open_tenant(scope.tenant)
+        if space := space_of(scope, end_user, cipher):
+            return _write_in(scope.in_spaces(space), cipher.of_space(space), memories, now=now)
+    get_or_create_end_user(scope, end_user, now=now)
+    return _write(scope, end_user, memories, now=now)
+
+
+def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+    """Inside the tenant's transaction.  scope: with the space."""
+    with_tasks = any(memory.type == "task" for memory in memories)
+    tools = PipelineContext(
+        scope=scope,
+        cipher=cipher,
+        types=Registry(),
+        kept=policies_for(scope, [scope.space.id]) if with_tasks else (),  # of what is written here, they cap tasks
+        embedder=get_embedder(),
+        embed_seconds=0.0,
+        settles=timedelta(0),
+        now=now,
+    )
     candidates = [_candidate(memory, tools) for memory in memories]
-    with tenant_transaction(tools.scope, is_planned=True):
-        snapshot = SpaceSnapshot.locked(candidates, tools)
-        replaced: list[list[MemoryState]] = []
-        seen: set[str] = set()
-        for one in candidates:
-            replaced.append(decide(one, snapshot, is_repeated=one.public_id in seen))
-            seen.add(one.public_id)
-        index([[one] for one in candidates], [], snapshot, tools)
+    snapshot = SpaceSnapshot.locked(candidates, tools)
+    replaced: list[list[MemoryState]] = []
+    seen: set[str] = set()
+    for one in candidates:
+        replaced.append(decide(one, snapshot, is_repeated=one.public_id in seen))
+        seen.add(one.public_id)
+    index([[one] for one in candidates], [], snapshot, tools)
     if any(one.decision in MADE and one.vector is None and one.embeds for one in candidates):
         transaction.on_commit(partial(notify, drain))
     return TypedOutcome(
