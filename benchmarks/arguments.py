@@ -190,6 +190,17 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
     )
     number(abuse, "--seconds", 30.0, "of each kind of misuse, and as long without it")
 
+    listeners = verb(
+        "listeners",
+        _in_instance(subcommands.run_listeners, **WITHOUT_MODEL),
+        "event streams that are broken off and resumed, while events are written",
+    )
+    number(listeners, "--listeners", 500, "open streams")
+    number(listeners, "--of-all", 50, "of them listen to all events, the others to one of fifty end users each")
+    number(listeners, "--rate", 200.0, "events a second")
+    number(listeners, "--seconds", 60.0, "of events")
+    number(listeners, "--reconnects", 20, "of each listener")
+
     verb("receipts", subcommands.run_receipts, "how long the check of a receipt takes, in logs of different lengths")
     verb("columns", subcommands.run_columns, "every column as sealed, keyed or plain: the table of docs/security.md")
     return parser

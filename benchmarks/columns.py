@@ -223,8 +223,9 @@ MAIN: dict[str, Columns] = {
         "last_failure_at last_error last_status_code",
     ),
     "webhooks_webhookevent": Columns(
-        plain="id created_at tenant_id space_id type environment project_id memory_ids data"
+        plain="id created_at tenant_id space_id type environment project_id memory_ids data position"
     ),
+    "webhooks_eventlog": Columns(plain="id created_at tenant_id position dropped is_recording listened_at"),
     "webhooks_webhookdelivery": Columns(
         sealed="response_ct",
         plain="id created_at tenant_id endpoint_id space_id memory_ids event_id event_type payload status "

@@ -211,6 +211,22 @@ def run_abuse(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     return say_figures(abuse.run(running, seconds=options.seconds, say=aside.print))
 
 
+def run_listeners(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import listeners
+
+    return say_figures(
+        listeners.run(
+            running,
+            listeners=options.listeners,
+            of_all=options.of_all,
+            rate=options.rate,
+            seconds=options.seconds,
+            reconnects=options.reconnects,
+            say=aside.print,
+        )
+    )
+
+
 def run_extraction(options: argparse.Namespace) -> None:
     from benchmarks import extraction
 

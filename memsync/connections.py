@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
 
@@ -124,11 +124,23 @@ class PendingAnswer:
     pieces: Iterator[bytes]
 
 
+class Feed(Protocol):
+    """What a held response goes on with.  wake: set by the server, to be called from any thread when there is more."""
+
+    wake: Callable[[], None]
+
+    def take(self) -> bytes | None:
+        """The next bytes, empty if there are none yet, and None at the end.  Does not block."""
+
+    def close(self) -> None:
+        """The client has left, or the response has ended.  Does not block."""
+
+
 class Connection(TConn):
     """State of a client's connection in the event loop.
 
     received: bytes of the next request.  expected: its size according to its head, None until the head is complete.
-    late: called when ``patience`` has run out.
+    late: called when ``patience`` has run out.  feed, held: of a response that is held open.
     """
 
     sock: ClientSocket
@@ -141,6 +153,8 @@ class Connection(TConn):
         self.expected: int | None = None
         self.patience = Patience()
         self.answer: PendingAnswer | None = None
+        self.feed: Feed | None = None
+        self.held: Any = None
         self.has_long_place = False
         self.is_watched = False
         self.late: Callable[[Connection], None] | None = None
@@ -190,6 +204,11 @@ class Connection(TConn):
         answer, self.answer = self.answer, None
         if answer is not None and hasattr(answer.body, "close"):
             answer.body.close()
+
+    def end_feed(self) -> None:
+        feed, self.feed, self.held = self.feed, None, None
+        if feed is not None:
+            feed.close()
 
     def take_back(self) -> None:
         """Take over the bytes read beyond the request: they begin the next one."""

@@ -9,7 +9,7 @@ from typing import Any
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, except that no thread waits for a client
 preload_app = True  # imported once, before the fork: saves two seconds and 60 MB.  The model is loaded after the fork
 threads = 8
-worker_connections = 500  # per process; beyond that, waiting connections are closed
+worker_connections = 2_000  # per process, open event streams included; beyond that, waiting connections are closed
 timeout = 60
 graceful_timeout = 12
 keepalive = 75

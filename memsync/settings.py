@@ -271,6 +271,8 @@ EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a 
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out a person's privacy request
 WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # per attempt, name resolution included
 WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a finished delivery can be looked up
+EVENT_HOURS = env.int("EVENT_HOURS", default=24)  # that a listener can read an event again
+EVENT_LISTENERS = env.int("EVENT_LISTENERS", default=1000)  # open event streams of a tenant in each web process
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 

@@ -5,12 +5,15 @@ threads block it.  Here the loop receives requests and gives them to threads whe
 (``memsync.connections``).  It also sends the rest of responses to slow clients, and closes connections, for which
 gthread's loop waits two seconds each.  A stream is paused while its client is behind.
 
+The application may also let the loop hold a response open, with a feed of bytes that arrive later (``HOLD``).
+
 gunicorn answers malformed requests itself, so they never reach Django.  Its own response and log line repeat the header
 or request line that it could not parse, which may contain a user's text or key.
 """
 
 import errno
 import logging
+import math
 import selectors
 import socket
 import time
@@ -19,12 +22,13 @@ from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn import util  # type: ignore[import-untyped]  # it ships no types
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
-from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Connection, HeadTooLong, Patience, PendingAnswer
+from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Connection, Feed, HeadTooLong, Patience, PendingAnswer
 from memsync.refusals import FAILED, RequestSlow, TooManyLong, answer_to, refusal
 
 if TYPE_CHECKING:
@@ -56,6 +60,10 @@ LINGER_SECONDS: Final = 2.0  # for a client to read the last response before the
 QUEUE_SECONDS: Final = 15.0  # that a large request waits for a thread
 UNSENT_BYTES: Final = 64 * 1024 * 1024  # per process; above it, the clients that have read for longest are disconnected
 PAUSED: Final = object()  # returned by ``handle`` for a stream whose client is behind
+HELD: Final = object()  # the same for a response that goes on with what its feed receives
+# In the environment of a request: a function that takes a ``Feed``.  If the answer is 200, the response goes on with
+# the feed's bytes after its body, without a thread.
+HOLD: Final = "memsync.hold"
 
 NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 GONE: Final = {errno.EAGAIN, errno.ECONNABORTED, errno.EPROTO}
@@ -147,7 +155,10 @@ class QuietWorker(ThreadWorker):
             self.long_places += 1
             if self.long_queue:
                 self._start(self.long_queue.popleft())
-        self._send(conn, self.enqueue_req if result is PAUSED else self._await_next if result else self._linger)
+        if result is HELD:
+            self._send(conn, self._hold)
+        else:
+            self._send(conn, self.enqueue_req if result is PAUSED else self._await_next if result else self._linger)
 
     def _send(self, conn: Connection, then: Callable[[Connection], None]) -> None:
         """Send what the client accepts now, the rest later, and then call ``then``."""
@@ -198,6 +209,35 @@ class QuietWorker(ThreadWorker):
             pass
         self._drop(conn)
 
+    # -- responses that are held open ---------------------------------------------------------------------------------
+
+    def _hold(self, conn: Connection) -> None:
+        """Send what the feed has, and then wait for more, or for the client to leave."""
+        assert conn.feed is not None  # noqa: S101  (HELD says so)
+        piece = conn.feed.take() if self.alive else None
+        try:
+            if piece:
+                conn.held.write(piece)
+            elif piece is None:
+                conn.held.close()
+        except OSError:
+            self._drop(conn)
+            return
+        if piece is None:
+            conn.end_feed()
+            self._send(conn, self._linger)
+        elif piece:
+            self._send(conn, self._hold)
+        else:
+            conn.patience = Patience(seconds=math.inf)
+            self._watch(conn, selectors.EVENT_READ, self._ignore, late=self._drop)
+
+    def _wake(self, conn: Connection) -> None:
+        """Go on with a held response, unless its client has yet to read what came before: ``_send`` goes on then."""
+        if conn.feed is not None and conn in self.waiting and not conn.sock.unsent:
+            self._unwatch(conn)
+            self._hold(conn)
+
     # -- waiting connections ------------------------------------------------------------------------------------------
 
     def _watch(
@@ -226,6 +266,7 @@ class QuietWorker(ThreadWorker):
         self._unwatch(conn)
         if conn in self.long_queue:
             self.long_queue.remove(conn)
+        conn.end_feed()
         if conn.answer is not None:
             self.tpool.submit(conn.end_answer)  # in a thread, because it may query the database
         conn.close()
@@ -264,9 +305,12 @@ class QuietWorker(ThreadWorker):
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Hook that gunicorn calls first when a worker stops: idle connections wait no longer than the deadline."""
-        for conn in self.waiting:
-            if conn.is_idle:
+        """Hook that gunicorn calls first when a worker stops: idle connections wait no longer than the deadline, and
+        held responses end."""
+        for conn in list(self.waiting):
+            if conn.feed is not None:
+                self._wake(conn)
+            elif conn.is_idle:
                 conn.patience.until = min(conn.patience.until, deadline)
 
     # -- in threads ---------------------------------------------------------------------------------------------------
@@ -287,6 +331,7 @@ class QuietWorker(ThreadWorker):
         """gunicorn's method without its access log, and with a pause if the client is slow to read."""
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         environ["wsgi.multithread"] = True
+        environ[HOLD] = partial(self._take_feed, conn)
         self.nr += 1
         if self.nr >= self.max_requests and self.alive:
             logger.info("this web process has answered as many requests as it may; another takes its place")
@@ -313,11 +358,19 @@ class QuietWorker(ThreadWorker):
                 answer.response.write(piece)
                 if is_paused := conn.sock.unsent > AHEAD_BYTES:
                     return PAUSED
+            if conn.feed is not None and answer.response.status_code == HTTPStatus.OK:
+                conn.held = answer.response
+                return HELD
+            conn.end_feed()  # of an answer that became an error
             answer.response.close()
         finally:
             if not is_paused:
                 conn.end_answer()
         return not answer.response.should_close()
+
+    def _take_feed(self, conn: Connection, feed: Feed) -> None:
+        feed.wake = lambda: self.method_queue.defer(self._wake, conn)
+        conn.feed = feed
 
     def _keepalive_after(self, conn: Connection, result: object) -> object:
         if result is not True:

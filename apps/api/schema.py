@@ -72,6 +72,7 @@ OF_ALL: Final = (429, 503)
 WITH_KEY: Final = (400, 401, 403, 404, 422)
 WITH_BODY: Final = (411, 413, 415)
 CHANGING: Final = (409,)
+OF_SOME: Final = (410,)  # of views that name them in ``refuses``
 LARGEST_ID: Final = 2**63 - 1
 
 
@@ -160,7 +161,7 @@ class ApiSchema(AutoSchema):
         return operation
 
     def _refusals(self, *, has_body: bool) -> set[int]:
-        statuses = set(OF_ALL)
+        statuses = {*OF_ALL, *self.view.refuses}  # type: ignore[attr-defined]  # only ApiViews have this schema
         if self.view.authentication_classes or has_body:
             statuses.update(WITH_KEY)
         if has_body:
@@ -252,7 +253,7 @@ def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result["components"]["responses"] = {
         f"{prefix}{status}": _refusal(status, schema)
         for prefix, schema in (("Refused", "Refusal"), ("ProfileRefused", "ProfileRefusal"))
-        for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING})
+        for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING, *OF_SOME})
     }
     return result
 

@@ -82,6 +82,7 @@ from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeVie
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
 from apps.api.v1.listing import ListView
+from apps.api.v1.live_events import EventPageView, EventStreamView
 from apps.api.v1.privacy import PrivacyRequestsView
 from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
@@ -155,6 +156,8 @@ urlpatterns = [
     path("v1/retention", RetentionView.as_view()),
     path("v1/retention/preview", RetentionPreviewView.as_view()),
     path("v1/audit/events", EventsView.as_view()),
+    path("v1/events", EventPageView.as_view()),
+    path("v1/events/stream", EventStreamView.as_view()),
     path("v1/privacy/requests", PrivacyRequestsView.as_view()),
     path("v1/receipts", ReceiptsView.as_view()),
     path("v1/receipts/<str:receipt_id>", ReceiptView.as_view()),

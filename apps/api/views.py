@@ -109,6 +109,8 @@ class ApiView(APIView):
     # None: refuse, as over a strict quota.
     silent_answer: ClassVar[Mapping[str, Any] | None] = {"status": "ok"}
     silent_status: ClassVar[int] = 200
+    # Statuses of its refusals besides those of every view, for the schema.
+    refuses: ClassVar[frozenset[int]] = frozenset()
     # Limit for JSON bodies, if lower than MAX_BODY_BYTES.
     max_body_bytes: ClassVar[int | None] = None
 

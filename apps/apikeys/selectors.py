@@ -133,15 +133,21 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         _note_refusal(key, refusal, now=now)
         raise refusal
     assert key is not None  # noqa: S101  (no key is a refusal)
-    return Authenticated(
-        key_id=key.pk,
-        tenant=TenantRef(id=key.tenant_id, uid=key.tenant.uid, name=key.tenant.name),
-        environment=Environment(key.environment),
-        also_reads=tuple(Environment(one) for one in key.other_environments),
-        permissions=expand(key.scopes, is_pinned=key.project_id is not None),
-        project_id=key.project_id,
-        key_deletes=key.tenant.key_deletes,
-    )
+    return _authenticated(key)
+
+
+def authenticate_again(scope: Scope, *, now: datetime) -> Authenticated:
+    """The present attributes of the key that the scope is of, for a caller whom it let in a while ago.
+
+    Raises as ``authenticate`` does.
+    """
+    with tenant_transaction(scope):
+        key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=scope.principal.id).first()
+    if key is None:
+        raise KeyUnknown
+    if refusal := _no_longer(key, now=now):
+        raise refusal
+    return _authenticated(key)
 
 
 def list_keys(scope: Scope) -> list[ApiKey]:
@@ -166,6 +172,18 @@ def state_of(key: ApiKey, *, now: datetime) -> str:
     return "expired" if key.expires_at and key.expires_at <= now else "active"
 
 
+def _authenticated(key: ApiKey) -> Authenticated:
+    return Authenticated(
+        key_id=key.pk,
+        tenant=TenantRef(id=key.tenant_id, uid=key.tenant.uid, name=key.tenant.name),
+        environment=Environment(key.environment),
+        also_reads=tuple(Environment(one) for one in key.other_environments),
+        permissions=expand(key.scopes, is_pinned=key.project_id is not None),
+        project_id=key.project_id,
+        key_deletes=key.tenant.key_deletes,
+    )
+
+
 def _find(kid: str) -> ApiKey | None:
     """Row-level security only shows the row with the kid set in this transaction, because the tenant is not known
     yet."""
@@ -187,6 +205,11 @@ def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | No
     secret = pepper(key.pepper_version if key else None)
     if not tokens.is_same(stored, tokens.digest(secret.key, raw)) or key is None:
         return KeyUnknown()
+    return _no_longer(key, now=now)
+
+
+def _no_longer(key: ApiKey, *, now: datetime) -> DomainError | None:
+    """Why an existing key is refused, if it is."""
     # Before the row is trusted: someone with write access to the database may have forged it.
     if not key.is_bound() or not key.tenant.is_bound():
         return KeyRowChanged()

@@ -61,6 +61,12 @@ class Conflict(DomainError):
     code = "CONFLICT"
 
 
+class Gone(DomainError):
+    """This was there, and is not kept any more."""
+
+    code = "GONE"
+
+
 class TooLarge(DomainError):
     """The request is larger than the limit."""
 

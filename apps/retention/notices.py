@@ -19,7 +19,8 @@ from apps.policies.retention import Policy
 from apps.projects.scope import Scope
 from apps.retention.models import RetentionNotice
 from apps.retention.previewing import SAMPLE, next_steps
-from apps.webhooks.fanout import EventPayload, create_deliveries, event_id
+from apps.webhooks.fanout import announce_events
+from apps.webhooks.models import WebhookEvent
 
 EXPIRING: Final = "memory.expiring"
 DAYS: Final = 7  # notice time before the first deletion
@@ -122,8 +123,7 @@ def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now
         "moved_from": before.isoformat() if before else None,
         "actor": scope.principal.label,
     }
-    event = EventPayload(
-        event_id=event_id(scope, EXPIRING, environment, project_id, found.first_on, now.isoformat()),
+    event = WebhookEvent(
         type=EXPIRING,
         created_at=now,
         data=data,
@@ -131,7 +131,7 @@ def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now
         project_id=project_id,
         memory_ids=found.ids,
     )
-    create_deliveries(scope, [event], now=now)
+    announce_events(scope, [event])
     record(
         scope,
         actor=scope.principal.label,

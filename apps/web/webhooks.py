@@ -25,7 +25,7 @@ from apps.web.webhook_form import WebhookForm
 from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import FAILING, rate
 from apps.webhooks.events import CATEGORIES, TYPES
-from apps.webhooks.fanout import hash_of, shown_id
+from apps.webhooks.payloads import hash_of, shown_id
 from apps.webhooks.retry_policy import RETRY_DEFAULTS
 from apps.webhooks.services import FORMER_SIGNS_FOR, SIGNATURE_DEFAULTS, OpenedEndpoint
 

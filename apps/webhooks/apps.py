@@ -8,9 +8,9 @@ class WebhooksConfig(AppConfig):
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
         from apps.memories.read_events import subscribe
-        from apps.webhooks.fanout import create_read_deliveries
+        from apps.webhooks.fanout import announce_reads
         from apps.webhooks.reencryption import Deliveries, Endpoints
 
         register(Endpoints())
         register(Deliveries())
-        subscribe(create_read_deliveries)
+        subscribe(announce_reads)

@@ -16,8 +16,9 @@ from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.webhooks import events
-from apps.webhooks.fanout import EventPayload, write
+from apps.webhooks.fanout import write
 from apps.webhooks.models import RESPONSE, DeliveryStatus, WebhookDelivery
+from apps.webhooks.payloads import EventPayload
 from apps.webhooks.redelivery import redeliver
 from apps.webhooks.reencryption import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable

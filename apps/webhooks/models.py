@@ -1,4 +1,4 @@
-"""Webhook endpoints, events to be sent, and deliveries."""
+"""Webhook endpoints, events, and deliveries."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -87,10 +87,12 @@ class WebhookEndpoint(ScopedModel):
 
 
 class WebhookEvent(ScopedModel):
-    """An event that an endpoint subscribes to.  A trigger writes it in the transaction of the change; it is deleted
-    once each subscribed endpoint has a delivery of it.  It holds ids and states, never content.
+    """An event that an endpoint subscribes to, or of a tenant with listeners.  A trigger writes it in the transaction
+    of the change.  It holds ids and states, never content.
 
-    environment: blank if the event belongs to none.
+    It is deleted once each subscribed endpoint has a delivery of it; after EVENT_HOURS if the tenant's log is recorded.
+    environment: blank if the event belongs to none.  position: its place in the tenant's log (``event_log``), None
+    until it has one.
     """
 
     space = models.ForeignKey(
@@ -101,14 +103,49 @@ class WebhookEvent(ScopedModel):
     project_id = models.BigIntegerField(null=True)
     memory_ids = ArrayField(models.BigIntegerField())
     data = models.JSONField()
+    position = models.BigIntegerField(null=True)
 
     objects = ScopedManager["WebhookEvent"]()
 
     class Meta(ScopedModel.Meta):
-        indexes = (models.Index(fields=("tenant", "space"), name="webhook_event_space"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant", "position"),
+                condition=models.Q(position__isnull=False),
+                name="webhook_event_position",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "space"), name="webhook_event_space"),
+            models.Index(
+                fields=("tenant", "id"), condition=models.Q(position__isnull=True), name="webhook_event_unnumbered"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.type} {self.pk}"
+
+
+class EventLog(ScopedModel):
+    """The log of a tenant's events, which listeners read and may read again (``event_log``).
+
+    position: of the last event that has one.  dropped: events up to this position are not kept any more.  is_recording:
+    whether events are written although no endpoint subscribes to them; until no client has listened for EVENT_HOURS.
+    listened_at: when a client last did, to the hour.
+    """
+
+    position = models.BigIntegerField(default=0)
+    dropped = models.BigIntegerField(default=0)
+    is_recording = models.BooleanField(default=True)
+    listened_at = models.DateTimeField()
+
+    objects = ScopedManager["EventLog"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant",), name="webhook_event_log_of_tenant"),)
+
+    def __str__(self) -> str:
+        return f"event log at {self.position}"
 
 
 class WebhookDelivery(ScopedModel):

@@ -18,7 +18,6 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.outbox.services import enqueue
-from apps.projects.models import Project
 from apps.projects.scope import Scope
 from apps.webhooks import events
 from apps.webhooks.models import (
@@ -31,6 +30,7 @@ from apps.webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from apps.webhooks.payloads import project_ids
 from apps.webhooks.redelivery import DELIVER
 from apps.webhooks.retry_policy import RETRY_DEFAULTS
 from apps.webhooks.signing import new_secret, shown_prefix
@@ -155,7 +155,7 @@ def list_endpoints(scope: Scope) -> list[OpenedEndpoint]:
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
         rows = list(reachable(scope).order_by("-id"))
-        projects = _projects(scope, rows)
+        projects = project_ids(scope, [row.project_id for row in rows])
         return [_opened(scope, row, cipher, projects=projects) for row in rows]
 
 
@@ -323,7 +323,7 @@ def _opened(
     secret: str | None = None,
 ) -> OpenedEndpoint:
     there = _contents(row, cipher)
-    projects = _projects(scope, [row]) if projects is None else projects
+    projects = project_ids(scope, [row.project_id]) if projects is None else projects
     return OpenedEndpoint(
         row=row,
         url=there["url"] or "",
@@ -331,13 +331,6 @@ def _opened(
         project=projects.get(row.project_id or 0),
         secret=secret,
     )
-
-
-def _projects(scope: Scope, rows: Sequence[WebhookEndpoint]) -> Mapping[int, str]:
-    """Public ids of the rows' projects."""
-    named = {row.project_id for row in rows if row.project_id is not None}
-    found = Project.objects.within(scope).filter(pk__in=named)
-    return dict(found.values_list("pk", "public_id")) if named else {}
 
 
 def _name(name: str) -> str:

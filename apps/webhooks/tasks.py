@@ -1,4 +1,4 @@
-"""Celery tasks: expand events and send deliveries; delete old ones."""
+"""Celery tasks: expand events and send deliveries; delete old deliveries and events."""
 
 import logging
 from functools import partial
@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.projects.system import sweep_each_tenant
-from apps.webhooks import dispatcher
+from apps.webhooks import dispatcher, event_log
 
 logger = logging.getLogger(__name__)
 
@@ -22,5 +22,7 @@ def work(**_: object) -> None:
 
 @shared_task(name="webhooks.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
 def sweep(**_: object) -> None:
-    """Delete old deliveries of every tenant."""
-    sweep_each_tenant(partial(dispatcher.sweep, now=timezone.now()), logger)
+    """Delete old deliveries and events of every tenant."""
+    now = timezone.now()
+    sweep_each_tenant(partial(dispatcher.sweep, now=now), logger)
+    sweep_each_tenant(partial(event_log.sweep, now=now), logger)

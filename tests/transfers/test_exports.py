@@ -495,7 +495,7 @@ def test_no_table_of_a_space_is_forgotten() -> None:
         "transfers_exportjob": "of the tenant: which files were made",
         "transfers_exportchunk": "such a file",
         "policies_retentionpolicy": "how long the tenant keeps what",
-        "webhooks_webhookevent": "ids of what waits to be told to an address of the tenant's",
+        "webhooks_webhookevent": "ids of what is told to the tenant's addresses and listeners",
         "webhooks_webhookdelivery": "ids of what was told there, and how it went",
         "erasure_hold": "that somebody forbids to delete it, and by which case",
         "breakglass_grant": "of the tenant: which operator might read the space, when and why",

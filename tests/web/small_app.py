@@ -4,7 +4,7 @@ gunicorn --config python:tests.web.small_app tests.web.small_app:application
 """
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ LARGE = 8 * 1024 * 1024  # more than any kernel takes for a client that does not
 PIECE = b"x" * 65_536
 given: Counter[str] = Counter()  # bytes of each stream, by its name
 closed: set[str] = set()  # streams that were told that they are over
+feeds: dict[str, "Feed"] = {}  # of responses that are held open, by their name
 
 
 def post_fork(server: Any, worker: Any) -> None:
@@ -39,7 +40,21 @@ def application(environ: dict[str, Any], start: Callable[..., Any]) -> Any:
     if path == "/stream":
         start("200 OK", [("Content-Type", "text/plain")])
         return Stream(name)
-    if path == "/large":
+    if path == "/hold":
+        feeds[name] = Feed()
+        environ[web_worker.HOLD](feeds[name])
+        start("200 OK", [("Content-Type", "text/plain")])
+        return []
+    if path == "/fail":  # holds the response, and then it becomes an error
+        environ[web_worker.HOLD](feeds.setdefault(name, Feed()))
+        start("503 Service Unavailable", [("Content-Type", "text/plain"), ("Content-Length", "4")])
+        return [b"fail"]
+    if path == "/say":
+        feeds[name].say(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+        body = b"said"
+    elif path == "/held":
+        body = b"%d" % (not feeds[name].is_closed)
+    elif path == "/large":
         body = b"x" * LARGE
     elif path == "/unread":
         body = b"not read"
@@ -69,3 +84,22 @@ class Stream:
 
     def close(self) -> None:
         closed.add(self.name)
+
+
+class Feed:
+    """What is said to it; an empty text ends it."""
+
+    def __init__(self) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self.is_closed = False
+        self._said: deque[bytes | None] = deque([b"begun "])
+
+    def say(self, text: bytes) -> None:
+        self._said.append(text or None)
+        self.wake()
+
+    def take(self) -> bytes | None:
+        return self._said.popleft() if self._said else b""
+
+    def close(self) -> None:
+        self.is_closed = True

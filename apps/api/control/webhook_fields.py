@@ -13,7 +13,7 @@ from apps.api.input_serializers import Input, Parameters
 from apps.webhooks import services
 from apps.webhooks.deliveries import Delivery, rate
 from apps.webhooks.events import TYPES
-from apps.webhooks.fanout import hash_of, shown_id
+from apps.webhooks.payloads import hash_of, shown_id
 from apps.webhooks.services import OpenedEndpoint
 
 ALGORITHMS: Final = ("hmac-sha256", "hmac-sha512")

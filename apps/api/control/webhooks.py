@@ -42,7 +42,7 @@ from apps.projects.scope import Scope
 from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import rate
 from apps.webhooks.events import CATEGORIES, TYPES
-from apps.webhooks.fanout import shown_id
+from apps.webhooks.payloads import shown_id
 
 READ, WRITE = "webhooks:read", "webhooks:write"
 

@@ -1,17 +1,21 @@
--- Insert webhook events in the transaction of the change that they report, where an endpoint subscribes to them.
+-- Insert webhook events in the transaction of the change that they report, where an endpoint subscribes to them or the
+-- tenant has listeners.
 --
 -- webhooks_note_memories: after rows of the memories' history, an event for each, and one for a batch that was created.
 -- webhooks_note_deeds: after rows of the audit trail about keys, members, limits and erasures.
 --
--- No way to change a memory can forget its event, and an event without subscriber costs no statement. Events contain ids
--- and states. Both functions name the tenant themselves: the second runs as the owner, to whom row-level security does
--- not apply.
+-- No way to change a memory can forget its event, and an event without subscriber or listener costs no statement. Events
+-- contain ids and states. Both functions name the tenant themselves: the second runs as the owner, to whom row-level
+-- security does not apply.
 
-create function webhooks_note_memories() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+create or replace function webhooks_note_memories() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if not exists (
         select from noted n
           join public.webhooks_webhookendpoint w on w.tenant_id = n.tenant_id and w.is_enabled
+    ) and not exists (
+        select from noted n
+          join public.webhooks_eventlog l on l.tenant_id = n.tenant_id and l.is_recording
     ) then
         return null;
     end if;
@@ -48,22 +52,27 @@ begin
         insert into public.webhooks_webhookevent
                (tenant_id, space_id, type, environment, project_id, memory_ids, data, created_at)
         select tenant_id, space_id, type, environment, project_id, memory_ids, data, created_at from every e
-         where exists (
+         where exists (select from public.webhooks_eventlog l where l.tenant_id = e.tenant_id and l.is_recording)
+            or exists (
              select from public.webhooks_webhookendpoint w
               where w.tenant_id = e.tenant_id and w.is_enabled and w.environment = e.environment
                 and e.type = any(w.events))
          order by nth
-        returning id, tenant_id, created_at
+        returning id, tenant_id, type, environment, created_at
     )
     insert into public.outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error)
-    select tenant_id, 'webhook.event', id, created_at, created_at, 0, '' from made order by id;
+    select tenant_id, 'webhook.event', id, created_at, created_at, 0, '' from made e
+     where exists (
+         select from public.webhooks_webhookendpoint w
+          where w.tenant_id = e.tenant_id and w.is_enabled and w.environment = e.environment and e.type = any(w.events))
+     order by id;
     return null;
 end $$;
 
-create trigger webhooks after insert on memories_memorytransition referencing new table as noted
+create or replace trigger webhooks after insert on memories_memorytransition referencing new table as noted
     for each statement execute function webhooks_note_memories();
 
-create function webhooks_note_deeds() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+create or replace function webhooks_note_deeds() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     named constant bigint := nullif(substring(new.target from ':(\d+)$'), '')::bigint;
     follows constant bigint := substring(new.reason from 'api_key:(\d+)$')::bigint;
@@ -101,24 +110,29 @@ begin
         select new.tenant_id, null, e.type, '', null, '{}', e.data || jsonb_build_object('actor', new.actor),
                new.created_at
           from every e
-         where exists (
+         where exists (select from public.webhooks_eventlog l where l.tenant_id = new.tenant_id and l.is_recording)
+            or exists (
              select from public.webhooks_webhookendpoint w
               where w.tenant_id = new.tenant_id and w.is_enabled and e.type = any(w.events))
-        returning id
+        returning id, type
     )
     insert into public.outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error)
-    select new.tenant_id, 'webhook.event', id, new.created_at, new.created_at, 0, '' from made order by id;
+    select new.tenant_id, 'webhook.event', id, new.created_at, new.created_at, 0, '' from made e
+     where exists (
+         select from public.webhooks_webhookendpoint w
+          where w.tenant_id = new.tenant_id and w.is_enabled and e.type = any(w.events))
+     order by id;
     return null;
 end $$;
 
-create trigger webhooks after insert on audit_auditevent for each row
+create or replace trigger webhooks after insert on audit_auditevent for each row
     when (new.tenant_id is not null and new.action = any (array[
         'api_key.issue', 'api_key.rotate', 'api_key.revoke', 'api_key.limited', 'member.add', 'member.remove',
         'quota.threshold', 'erasure.delete']))
     execute function webhooks_note_deeds();
 
 -- Reverse
-drop trigger webhooks on audit_auditevent;
-drop function webhooks_note_deeds();
-drop trigger webhooks on memories_memorytransition;
-drop function webhooks_note_memories();
+drop trigger if exists webhooks on audit_auditevent;
+drop function if exists webhooks_note_deeds();
+drop trigger if exists webhooks on memories_memorytransition;
+drop function if exists webhooks_note_memories();
