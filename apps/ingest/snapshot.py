@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import pipelined, prepared_cursor
-from apps.core.sequences import reserve_ids
+from apps.core.sequences import reserve_pairs
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, FoundChange, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition, later_end, outlasts
@@ -25,8 +25,7 @@ from apps.memories.services import expire
 from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
-from apps.memories.validity import Interval, Periods
-from apps.memories.validity import read as read_periods
+from apps.memories.validity import Interval, Periods, read
 from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
@@ -34,6 +33,7 @@ from apps.tenants.models import Tenant
 from text.terms import terms
 
 T = TypeVar("T")
+SEQUENCES = ("memories_memory_id_seq", "memories_memoryclaim_id_seq")
 ACCUMULATING = frozenset({"event", "decision", "task"})
 ACCUMULATING_WINDOW = timedelta(hours=24)  # an event told again within it is the same event
 
@@ -62,20 +62,21 @@ class SpaceSnapshot:
     _by_slot: dict[bytes, list[SlotHolder]] = field(default_factory=dict)
     _by_public_id: dict[str, MemoryState] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
+    claim_ids: list[int] = field(default_factory=list)
     vectors: list[tuple[MemoryState, MemoryCandidate, NDArray[np.float32]]] = field(default_factory=list)
     near_rows: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _policy: Tenant | None = None
     _review: Review | None = None
 
     @classmethod
-    def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> Self:
+    def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext, *, is_writing: bool = False) -> Self:
         """Lock the space and read the memories that concern these candidates.  Call inside the tenant's transaction.
 
-        The lock makes this the space's only writer until the commit.  Raises KeyRotated, or SpaceShredded for a space
-        that was taken from its owner meanwhile.
+        is_writing: the cipher of ``tools`` was opened for writing in this transaction.  The lock makes this the space's
+        only writer until the commit.  Raises KeyRotated, or SpaceShredded for a space taken from its owner meanwhile.
         """
         scope, ref = tools.scope, tools.scope.space
-        cipher = open_space(scope.tenant, ref, writing=True)
+        cipher = tools.cipher if is_writing else open_space(scope.tenant, ref, writing=True)
         if cipher.key_version != tools.cipher.key_version:
             raise KeyRotated
         space = hold_space(scope)
@@ -347,7 +348,7 @@ class SpaceSnapshot:
                 wanted = [one for one in candidates if one.is_wanted]
                 if said := [one.text_mac for one in wanted if one.proposal.typed is None]:
                     self.erased_at = texts_erased_at(self.scope, self.cipher, said)
-                self._ids = reserve_ids(len(wanted), sequence="memories_memory_id_seq")
+                self._ids, self.claim_ids = reserve_pairs(len(wanted), sequences=SEQUENCES)
             rows = [MEMORY.row(found) for found in alike.fetchall()]
         parts: dict[int, list[HeldClaim]] = {}
         if any(row.slot is None for row in rows):  # a memory of a single claim holds its slot itself
@@ -357,7 +358,7 @@ class SpaceSnapshot:
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
-        periods = read_periods(self.scope, [row for row in rows if row.slot is not None])
+        periods = read(self.scope, [row for row in rows if row.slot is not None])
         for row in rows:
             if row.pk in gone:
                 continue
@@ -381,9 +382,9 @@ class SpaceSnapshot:
     def _next_id(self) -> int:
         return self._ids.pop(0)
 
-    def words(self, row: Memory, read: Callable[[Memory, SpaceCipher], Plaintext] = open_text) -> list[str]:
+    def words(self, row: Memory, reading: Callable[[Memory, SpaceCipher], Plaintext] = open_text) -> list[str]:
         """The terms of a row; none if it fails to decrypt, so that it blocks nothing new."""
-        text = self._opened(row, read)
+        text = self._opened(row, reading)
         return terms(text.reveal()) if text is not None else []
 
     def _opened(self, row: Memory, read: Callable[[Memory, SpaceCipher], T]) -> T | None:

@@ -90,7 +90,7 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
 
 def _write(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
     with tenant_transaction(scope, is_planned=True):
-        cipher = open_tenant(scope.tenant)
+        cipher = open_tenant(scope.tenant, writing=True)
         if space := space_of(scope, end_user, cipher):
             return _write_in(scope.in_spaces(space), cipher.of_space(space), memories, now=now)
     get_or_create_end_user(scope, end_user, now=now)
@@ -111,7 +111,7 @@ def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory]
         now=now,
     )
     candidates = [_candidate(memory, tools) for memory in memories]
-    snapshot = SpaceSnapshot.locked(candidates, tools)
+    snapshot = SpaceSnapshot.locked(candidates, tools, is_writing=True)
     replaced: list[list[MemoryState]] = []
     seen: set[str] = set()
     for one in candidates:

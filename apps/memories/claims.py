@@ -37,10 +37,18 @@ class Fact:
 
 
 def write(
-    scope: Scope, space_id: int, claims: Mapping[int, PredicateClaim], cipher: SpaceCipher, *, now: datetime
+    scope: Scope,
+    space_id: int,
+    claims: Mapping[int, PredicateClaim],
+    ids: Sequence[int],
+    cipher: SpaceCipher,
+    *,
+    now: datetime,
 ) -> None:
-    """Insert the claims, in the transaction that writes the memories.  claims: by memory id."""
-    ids = reserve_ids(len(claims), sequence="memories_memoryclaim_id_seq")
+    """Insert the claims, in the transaction that writes the memories.
+
+    claims: by memory id.  ids: as many reserved ids, or more.
+    """
     insert(
         MemoryClaim(
             id=claim_id,
@@ -52,7 +60,7 @@ def write(
             key_version=cipher.key_version,
             created_at=now,
         )
-        for claim_id, (memory_id, claim) in zip(ids, claims.items(), strict=True)
+        for claim_id, (memory_id, claim) in zip(ids, claims.items(), strict=False)
     )
 
 

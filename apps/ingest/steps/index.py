@@ -132,6 +132,7 @@ def _write_new(
         snapshot.scope,
         snapshot.space.pk,
         {memory_id: claim for memory_id, claim in said.items() if claim is not None},
+        snapshot.claim_ids,
         snapshot.cipher,
         now=snapshot.now,
     )
