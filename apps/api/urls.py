@@ -70,6 +70,7 @@ from apps.api.memory.search_routed import SearchRoutedView
 from apps.api.memory.summarize import ClustersView, SummarizeView
 from apps.api.memory.synthesize import SynthesizeView
 from apps.api.memory.upload import UploadView
+from apps.api.profiles.checkpoints import CheckpointsView, RewindView
 from apps.api.profiles.erasures import ErasuresView, ErasureView
 from apps.api.profiles.extract import ExtractView
 from apps.api.profiles.memories import TypedMemoriesView, TypedMemoryView
@@ -193,6 +194,8 @@ urlpatterns = [
     path("v1/memory/<str:ns>/<str:profile>/sessions", ProfileSessionsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>", ProfileSessionView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>/turns", ProfileTurnsView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/checkpoints", CheckpointsView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/rewind", RewindView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures", ErasuresView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>", ErasureView.as_view()),
     path("auth/signup", SignUpView.as_view()),

@@ -74,6 +74,8 @@ class AuditAction(StrEnum):
     MEMBER_ROLE = "member.role"
     MEMBER_SUSPEND = "member.suspend"
     MEMORY_ADD = "memory.add"
+    MEMORY_CHECKPOINT = "memory.checkpoint"
+    MEMORY_REWIND = "memory.rewind"
     MEMORY_BROWSE = "memory.browse"
     MEMORY_ERASE_AGAIN = "memory.erase_again"
     MEMORY_EXPIRE = "memory.expire"

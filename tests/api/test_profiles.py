@@ -195,3 +195,21 @@ def test_the_same_memories_are_read_on_the_other_routes(alice: Caller) -> None:
     body = {"tenant_id": "shop", "user_id": "alice", "prompt": "food preference"}
     found = alice("POST", "/v1/memory/recall", body).json()
     assert "vegan since 2026" in str(found)
+
+
+def test_a_checkpoint_is_rewound_to(alice: Caller) -> None:
+    (first,) = write(alice, VEGETARIAN)["results"]
+    named = asked(alice, "/checkpoints", {"name": "before"}, status=201)
+    (second,) = write(alice, VEGAN)["results"]
+
+    planned = asked(alice, "/rewind", {"to": "before", "dry_run": True})
+    done = asked(alice, "/rewind", {"to": "before"})
+
+    assert (planned["restored"], planned["ended"]) == ([first["id"]], [second["id"]])
+    assert (done["restored"], done["ended"]) == ([first["id"]], [second["id"]])
+    assert asked(alice, "/checkpoints", method="GET") == {"checkpoints": [named]}
+    (hit,) = asked(alice, "/recall", {"topic_key": "user.diet"})["memories"]
+    assert (hit["id"], hit["superseded_by"]) == (first["id"], None)
+    assert asked(alice, "/checkpoints", {"name": "before"}, status=409)["code"] == "conflict"
+    assert asked(alice, "/rewind", {"to": "nowhere"}, status=404)["code"] == "not_found"
+    assert asked(alice, "/rewind", {"to": str(done["before"])})["restored"] == [second["id"]]

@@ -1,0 +1,243 @@
+"""Checkpoints, and rewinding: the memories of a space are again what they were after an earlier change.
+
+Rewinding is a change of its own: what was stored since is superseded, what was replaced since is current again, and
+each of these is a transition.  So a rewind is undone by rewinding to the change before it.  What was deleted or has
+expired stays so, labels and metadata stay as they are, and a part of a text that ended stays ended.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import Conflict, NotFound
+from apps.core.prepared_sql import insert, prepared_cursor
+from apps.core.scoping import tenant_transaction
+from apps.memories import validity
+from apps.memories.models import Checkpoint, Memory, MemoryTransition, MemoryVector
+from apps.memories.models.memory import Validity
+from apps.memories.spaces import lock_space
+from apps.memories.typed import OF_CALLER
+from apps.memories.validity import Periods
+from apps.outbox.services import enqueue
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+MOST: Final = 1_000  # checkpoints of a space
+REWOUND: Final = "rewound"  # the reason of what a rewind ended
+_COLUMNS: Final = (
+    "validity", "superseded_by", "superseded_at", "superseded_reason", "valid_from", "valid_to", "known_from",
+    "changed_txid", "updated_at",
+)  # fmt: skip
+# Events that change whether a memory holds, and the validity after each.
+_AFTER: Final[Mapping[str, str]] = {
+    "created": Validity.CURRENT,
+    "revived": Validity.CURRENT,
+    "settled": Validity.CURRENT,
+    "disputed": Validity.DISPUTED,
+    "superseded": Validity.SUPERSEDED,
+}
+_EVENT: Final[Mapping[str, str]] = {
+    Validity.CURRENT: "revived",
+    Validity.DISPUTED: "disputed",
+    Validity.SUPERSEDED: "superseded",
+}
+_ORDER: Final = (Validity.SUPERSEDED, Validity.DISPUTED, Validity.CURRENT)
+_THEN: Final = """
+select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id) cross join lateral (
+    select event, other_id from memories_memorytransition
+    where tenant_id = %s and memory_id = wanted.id and txid <= %s and event = any(%s)
+    order by id desc limit 1
+) last"""
+
+
+class CheckpointExists(Conflict):
+    """There is a checkpoint with this name."""
+
+    code = "CHECKPOINT_EXISTS"
+
+
+class TooManyCheckpoints(Conflict):
+    """This end user has as many checkpoints as there may be."""
+
+    code = "TOO_MANY_CHECKPOINTS"
+
+
+class CheckpointNotFound(NotFound):
+    """No such checkpoint, or change."""
+
+    code = "CHECKPOINT_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedMoment:
+    """A checkpoint: its name, the number of the change, and when it was made."""
+
+    name: str
+    txid: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewound:
+    """restored: memories that are current again.  ended: those that are not any more.  before, txid: numbers of the
+    changes before and of the rewind; rewinding to ``before`` undoes it."""
+
+    restored: Sequence[int]
+    ended: Sequence[int]
+    before: int
+    txid: int
+
+
+def create_checkpoint(scope: Scope, name: str, *, now: datetime) -> NamedMoment:
+    """Name the present state of the scope's one space.  Raises CheckpointExists, TooManyCheckpoints."""
+    with tenant_transaction(scope):
+        space, _ = lock_space(scope)
+        mine = Checkpoint.objects.within(scope).filter(space_id=space.pk)
+        if mine.filter(name=name).exists():
+            raise CheckpointExists
+        if mine.count() >= MOST:
+            raise TooManyCheckpoints
+        Checkpoint.objects.create(
+            scope, space_id=space.pk, name=name, txid=space.txid, created_by=scope.principal.label, created_at=now
+        )
+        _record(scope, AuditAction.MEMORY_CHECKPOINT, 1, now=now)
+    return NamedMoment(name=name, txid=space.txid, created_at=now)
+
+
+def list_checkpoints(scope: Scope) -> list[NamedMoment]:
+    """The checkpoints of the scope's one space, newest first; none without a space."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        rows = Checkpoint.objects.within(scope).filter(space_id=scope.space.id).order_by("-pk")
+        return [NamedMoment(name=row.name, txid=row.txid, created_at=row.created_at) for row in rows]
+
+
+def rewind(scope: Scope, to: str, *, dry_run: bool = False, now: datetime) -> Rewound:
+    """Make the memories of the scope's one space hold as they did after a change.
+
+    to: the name of a checkpoint, or the number of the change.  dry_run: only say what would change.
+    Raises CheckpointNotFound.
+    """
+    with tenant_transaction(scope):
+        space, _ = lock_space(scope)
+        txid, before = _find(scope, space, to), space.txid
+        # Only rows that changed since can differ.  In id order, as in all code that changes memories.
+        rows = Memory.objects.within(scope).filter(space_id=space.pk, retention_status="active", changed_txid__gt=txid)
+        rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
+        changed = list(rows.order_by("pk").select_for_update(no_key=True))
+        moves = _moves(changed, _then(scope, changed, txid))
+        ended = [one.row.pk for one in moves if one.ends]
+        restored = [one.row.pk for one in moves if one.begins]
+        if moves and not dry_run:
+            space.txid += 1
+            space.save(update_fields=["txid"])
+            _apply(scope, space, moves, now=now)
+            _record(scope, AuditAction.MEMORY_REWIND, len(moves), now=now)
+    return Rewound(restored=restored, ended=ended, before=before, txid=space.txid)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A memory, and the validity and the successor that it had then."""
+
+    row: Memory
+    validity: str
+    by: int | None
+
+    @property
+    def ends(self) -> bool:
+        return self.row.validity != Validity.SUPERSEDED and self.validity == Validity.SUPERSEDED
+
+    @property
+    def begins(self) -> bool:
+        return self.row.validity == Validity.SUPERSEDED and self.validity != Validity.SUPERSEDED
+
+
+def _find(scope: Scope, space: Space, to: str) -> int:
+    """The number of the change that a checkpoint or a number in digits names."""
+    named = Checkpoint.objects.within(scope).filter(space_id=space.pk, name=to).values_list("txid", flat=True).first()
+    if named is not None:
+        return named
+    if to.isascii() and to.isdigit() and len(to) <= 18 and int(to) <= space.txid:
+        return int(to)
+    raise CheckpointNotFound
+
+
+def _then(scope: Scope, rows: Sequence[Memory], txid: int) -> dict[int, tuple[str, int | None]]:
+    """Memory id to the validity and the successor after the change, of those that existed then."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_THEN, [[row.pk for row in rows], scope.tenant_id, txid, list(_AFTER)])
+        found = cursor.fetchall()
+    return {
+        memory_id: (_AFTER[event], other_id if event == "superseded" else None) for memory_id, event, other_id in found
+    }
+
+
+def _moves(rows: Sequence[Memory], then: Mapping[int, tuple[str, int | None]]) -> list[_Move]:
+    """What differs.  A memory that was stored since is superseded by nothing, unless something replaced it already."""
+    moves: list[_Move] = []
+    for row in rows:
+        if row.pk in then:
+            was, by = then[row.pk]
+        elif row.validity == Validity.SUPERSEDED:
+            continue
+        else:
+            was, by = Validity.SUPERSEDED, None
+        if (row.validity, row.superseded_by_id) != (was, by):
+            moves.append(_Move(row, was, by))
+    return moves
+
+
+def _apply(scope: Scope, space: Space, moves: Sequence[_Move], *, now: datetime) -> None:
+    held = validity.read(scope, [one.row for one in moves])
+    notes = [
+        MemoryTransition(
+            tenant_id=scope.tenant_id,
+            memory_id=one.row.pk,
+            space_id=space.pk,
+            txid=space.txid,
+            event=_EVENT[one.validity],
+            actor=scope.principal.label,
+            other_id=one.by,
+            created_at=now,
+        )
+        for one in moves
+    ]
+    ended, restored = [one.row.pk for one in moves if one.ends], [one.row.pk for one in moves if one.begins]
+    for one in moves:
+        _change(one, held[one.row.pk], space, now=now)
+    validity.write(scope, space.pk, {pk: one for pk, one in held.items() if one.has_changed}, now=now)
+    # Ended ones first: the unique index of one current row per slot is checked at every statement.
+    for rows in ([one.row for one in moves if one.validity == name] for name in _ORDER):
+        Memory.objects.within_tenant(scope).bulk_update(rows, _COLUMNS)
+    vectors = MemoryVector.objects.within(scope)
+    vectors.filter(memory_id__in=ended).update(live=False)
+    vectors.filter(memory_id__in=restored).update(live=True)
+    with_ours = vectors.filter(memory_id__in=restored).exclude(embedder__startswith=OF_CALLER)
+    if again := sorted(with_ours.values_list("memory_id", flat=True)):
+        enqueue(scope, "embed", again, now=now)  # a change of the embedder skips superseded memories
+    insert(notes)
+
+
+def _change(one: _Move, periods: Periods, space: Space, *, now: datetime) -> None:
+    row = one.row
+    if one.ends:
+        periods.end_latest(now, now=now)
+        row.superseded_at, row.superseded_reason = now, REWOUND
+    if one.begins:
+        periods.begin(now, now=now)
+        row.superseded_at, row.superseded_reason = None, ""
+    row.validity, row.superseded_by_id = one.validity, one.by
+    periods.put_into(row)
+    row.changed_txid, row.updated_at = space.txid, now
+
+
+def _record(scope: Scope, action: AuditAction, count: int, *, now: datetime) -> None:
+    target = f"space:{scope.space.id}"
+    record(scope, actor=scope.principal.label, action=action, target=target, count=count, now=now)
