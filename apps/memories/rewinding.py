@@ -128,7 +128,7 @@ def rewind(scope: Scope, to: str, *, dry_run: bool = False, now: datetime) -> Re
         space, _ = lock_space(scope)
         txid, before = _find(scope, space, to), space.txid
         # Only rows that changed since can differ.  In id order, as in all code that changes memories.
-        rows = Memory.objects.within(scope).filter(space_id=space.pk, retention_status="active", changed_txid__gt=txid)
+        rows = Memory.objects.within(scope).filter(retention_status="active", changed_txid__gt=txid)
         rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
         changed = list(rows.order_by("pk").select_for_update(no_key=True))
         moves = _moves(changed, _then(scope, changed, txid))
