@@ -1,9 +1,9 @@
 """Writes summaries: rows, words, sources, edges, history and audit.  All under the space's lock."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -14,15 +14,15 @@ from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
-from apps.memories import lineage, postings, revisions
+from apps.memories import lineage, postings, revisions, validity
 from apps.memories.indexing_mode import check_room
 from apps.memories.lookup_keys import LookupValues, public_id, text_mac
-from apps.memories.models import Memory, MemoryVector
+from apps.memories.models import Memory, MemoryVector, Validity
 from apps.memories.models.memory import CONTENT, SUMMARY
 from apps.memories.revisions import FieldChange
 from apps.memories.sealing import Readable, open_text, seal_into
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.soft_delete import GRACE
+from apps.memories.soft_delete import GRACE, soft_delete
 from apps.memories.types import TYPES
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
@@ -31,16 +31,28 @@ from apps.summaries.models import Cluster
 from text.terms import terms
 
 TYPE: Final = "summary"
+SESSION: Final = "session"  # the source of sessions' summaries
+SUMMARIZE_SESSION: Final = "summarize_session"  # outbox kind; ``apps.ingest`` handles it
 VOICE: Final = "summary"  # so that a user who states the same words does not repeat the summary
+_MIDDLING: Final = 0.5  # importance and confidence of a summary that quotes no memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSummary:
-    """A summary to be written.  sources: the memories that it quotes; it may be read only while all of them may."""
+    """A summary to be written.
+
+    sources: the memories that it quotes; it may be read only while all of them may.  label: its source in the API.
+    session_id: the session that it is of.  replaces: the summary that it supersedes.
+    """
 
     text: str
     sources: Sequence[Memory]
     lossless: bool = False
+    type: str = TYPE
+    label: str = ""
+    session_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    replaces: Memory | None = None
 
 
 def inside(scope: Scope, space_id: int, project_id: int | None) -> Scope:
@@ -57,20 +69,22 @@ def create(scope: Scope, space: Space, cipher: SpaceCipher, new: NewSummary, *, 
     check_room(scope, space, 1)
     (memory_id,) = reserve_ids(1, sequence="memories_memory_id_seq")
     handles = LookupValues(voice=VOICE, once=str(memory_id))
+    importances = [one.importance for one in new.sources] or [_MIDDLING]
     row = Memory(
         id=memory_id,
         tenant_id=scope.tenant_id,
         space_id=space.pk,
         project_id=scope.project_id,
         environment=scope.environment,
-        public_id=public_id(cipher, TYPE, None, Plaintext(new.text), handles, project_id=scope.project_id),
+        public_id=public_id(cipher, new.type, None, Plaintext(new.text), handles, project_id=scope.project_id),
         created_at=now,
         updated_at=now,
         created_txid=space.txid + 1,
-        type=TYPE,
+        type=new.type,
+        source=new.label,
         is_summary=True,
-        type_prior=TYPES[TYPE].prior,
-        importance=sum(one.importance for one in new.sources) / len(new.sources),
+        type_prior=TYPES[new.type].prior,
+        importance=sum(importances) / len(importances),
         valid_from=now,
     )
     _fill(row, space, cipher, new)
@@ -79,6 +93,8 @@ def create(scope: Scope, space: Space, cipher: SpaceCipher, new: NewSummary, *, 
     space.term_total += len(terms(new.text))
     space.save(update_fields=["txid", "doc_count", "term_total"])
     Memory.objects.bulk_create(scope, [row])
+    if new.replaces is not None:
+        _supersede(scope, space, cipher, new.replaces, row.pk, now=now)
     _index(scope, space, cipher, row, new, event="created", now=now)
     return row
 
@@ -107,15 +123,43 @@ def retire(scope: Scope, space: Space, cipher: SpaceCipher, row: Memory, *, now:
     _record(scope, AuditAction.MEMORY_SUMMARY_RETIRED, row, 1, now)
 
 
+def withdraw(scope: Scope, space: Space, cipher: SpaceCipher, rows: Sequence[Memory], *, now: datetime) -> None:
+    """Soft-delete summaries of sessions for good: they quote what was deleted, so they cannot be restored."""
+    soft_delete(scope, space, rows, cipher, method="retention_policy", reason="", now=now)
+    Memory.objects.within(scope).filter(pk__in=[row.pk for row in rows]).update(hard_delete_at=now)
+    for row in rows:
+        _record(scope, AuditAction.MEMORY_SUMMARY_RETIRED, row, 1, now)
+
+
+def _supersede(
+    scope: Scope, space: Space, cipher: SpaceCipher, row: Memory, successor_id: int, *, now: datetime
+) -> None:
+    periods = validity.read(scope, [row])[row.pk]
+    periods.end_latest(now, now=now)
+    periods.put_into(row)
+    row.validity, row.superseded_by_id, row.superseded_at = Validity.SUPERSEDED, successor_id, now
+    row.superseded_reason, row.updated_at, row.changed_txid = "newer", now, space.txid
+    row.save(
+        update_fields=[
+            "validity", "superseded_by", "superseded_at", "superseded_reason", "updated_at", "changed_txid",
+            "valid_from", "valid_to", "known_from",
+        ]
+    )  # fmt: skip
+    validity.write(scope, space.pk, {row.pk: periods}, now=now)
+    MemoryVector.objects.within(scope).filter(memory_id=row.pk).update(live=False)
+    change = FieldChange(memory_id=row.pk, event="superseded", other_id=successor_id)
+    revisions.write(scope, space, [change], cipher, now=now)
+
+
 def _fill(row: Memory, space: Space, cipher: SpaceCipher, new: NewSummary) -> None:
     """Fill the columns that follow from the sources.  The summary expires with the first of them."""
     said = Plaintext(new.text)
-    handles = LookupValues(voice=VOICE, once=str(row.pk))
+    handles = LookupValues(voice=VOICE, once=str(row.pk), session=new.session_id)
     row.changed_txid = space.txid + 1
     row.text_mac = text_mac(cipher, said, voice=VOICE)
-    row.confidence = min(one.confidence for one in new.sources)
+    row.confidence = min((one.confidence for one in new.sources), default=_MIDDLING)
     row.expires_at = min((one.expires_at for one in new.sources if one.expires_at), default=None)
-    seal_into(row, Readable(text=said, handles=handles), cipher)
+    seal_into(row, Readable(text=said, handles=handles, metadata=new.metadata), cipher)
     row.summary_ct = cipher.seal(SUMMARY, row.pk, said)
     row.content_ct = cipher.seal(CONTENT, row.pk, orjson.dumps({"lossless": new.lossless}))
 
@@ -130,7 +174,9 @@ def _index(
     lineage.write_sources(scope, space.pk, row.pk, ids)
     edges = [NewEdge(from_id=row.pk, to_id=one, type="summary_of", is_automatic=True) for one in ids]
     write_edges(scope, cipher, edges, now=now)
-    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event=event)], cipher, now=now)
+    replaced = new.replaces.pk if new.replaces is not None else None
+    change = FieldChange(memory_id=row.pk, event=event, other_id=replaced)
+    revisions.write(scope, space, [change], cipher, now=now)
     _record(scope, AuditAction.MEMORY_SUMMARIZE, row, len(ids), now)
 
 
