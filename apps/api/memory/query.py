@@ -14,12 +14,15 @@ from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.memory_output import FoundOutput, hit_body
 from apps.api.operations import operation
+from apps.api.permissions import check_history
+from apps.api.v1.history_fields import kept_id
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
 from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall
+from apps.recall.stored_turns import FoundTurn, search_turns
 
 MOST: Final = 50  # memories per response
 MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is ignored
@@ -92,6 +95,9 @@ class QueryInput(HitFields):
         required=False, help_text="Leave out results whose `relevance` is lower; 0 leaves out none."
     )
     profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
+    include_turns = Flag(
+        default=False, help_text="Also the newest stored turns that share words with the query; needs `history:read`."
+    )
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
@@ -116,8 +122,18 @@ class RoutingOutput(serializers.Serializer[Any]):
     )
 
 
+class FoundTurnOutput(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="`h_…`")
+    session_id = serializers.CharField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    score = serializers.FloatField(help_text="0 to 1, by words.")
+
+
 class QueryOutput(serializers.Serializer[Any]):
     memories = FoundOutput(many=True)
+    turns = FoundTurnOutput(many=True, required=False, help_text="With `include_turns`: at most `k`, best first.")
     context = serializers.CharField(help_text="The memories as lines for a prompt.")  # type: ignore[assignment]  # the wire's name
     latency_ms = serializers.FloatField()
     session_id = serializers.CharField(allow_null=True)
@@ -146,19 +162,28 @@ class QueryView(ApiView):
         """
         fields = self.read(QueryInput)
         depth = fields.get("traversal_depth", fields.get("depth", 2))
+        scope = self.reader(fields.get("end_user_id"), spans=True)
+        query, filters = Plaintext(fields["query"][:MAX_QUERY]), _filters(fields)
+        limit, now = fields.get("k", fields.get("limit", 5)), self.now()
+        if fields["include_turns"]:
+            check_history(scope)
         found = recall(
-            self.reader(fields.get("end_user_id"), spans=True),
-            Plaintext(fields["query"][:MAX_QUERY]),
-            filters=_filters(fields),
-            limit=fields.get("k", fields.get("limit", 5)),
+            scope,
+            query,
+            filters=filters,
+            limit=limit,
             depth=depth,
             profile=fields.get("profile"),
             weights=fields.get("weights"),
             session_id=fields.get("session_id"),
             min_relevance=fields.get("min_relevance"),
-            now=self.now(),
+            now=now,
         )
-        return Response(_body(found, fields, depth=depth))
+        body = _body(found, fields, depth=depth)
+        if fields["include_turns"]:
+            turns = search_turns(scope, query, filters=filters, limit=limit, now=now)
+            body["turns"] = [_turn_body(one) for one in turns]
+        return Response(body)
 
 
 @extend_schema_view(post=extend_schema(operation_id="retrieve"))
@@ -188,6 +213,18 @@ def _filters(fields: Mapping[str, Any]) -> Filters:
         known_at=fields.get("known_at"),
         include_superseded=fields["include_superseded"],
     )
+
+
+def _turn_body(found: FoundTurn) -> dict[str, Any]:
+    turn = found.turn
+    return {
+        "id": kept_id(turn.id),
+        "session_id": turn.session_id,
+        "role": turn.role,
+        "content": turn.content.reveal(),
+        "created_at": turn.created_at,
+        "score": found.score,
+    }
 
 
 def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
