@@ -25,7 +25,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.summaries.clusters import ENOUGH, MOST_IDS, clusters_behind
 from apps.summaries.models import Cluster, ClusterMember
-from apps.summaries.storage import SESSION, SUMMARIZE_SESSION, NewSummary, create, inside, renew, retire
+from apps.summaries.storage import REFLECTION, SESSION, SUMMARIZE_SESSION, NewSummary, create, inside, renew, retire
 from text.summary import summary_of
 
 LONGEST_WHOLE: Final = 8_000  # characters of sources; up to this, a cluster's summary is lossless
@@ -179,6 +179,9 @@ def _tend_summary(scope: Scope, space_id: int, memory_id: int, now: datetime) ->
     space, cipher = _lock(scope)
     row = _active(scope, memory_id)
     if row is None:
+        return
+    if row.type == REFLECTION:
+        retire(scope, space, cipher, row, now=now)  # the next run makes another of what is left
         return
     if row.source == SESSION:
         enqueue(scope, SUMMARIZE_SESSION, [row.pk], now=now)

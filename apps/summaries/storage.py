@@ -31,6 +31,7 @@ from apps.summaries.models import Cluster
 from text.terms import terms
 
 TYPE: Final = "summary"
+REFLECTION: Final = "reflection"
 SESSION: Final = "session"  # the source of sessions' summaries
 SUMMARIZE_SESSION: Final = "summarize_session"  # outbox kind; ``apps.ingest`` handles it
 VOICE: Final = "summary"  # so that a user who states the same words does not repeat the summary
