@@ -1,8 +1,9 @@
 """POST /memory/query and /memory/retrieve: the memories that best answer a question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
@@ -19,6 +20,7 @@ from apps.api.v1.history_fields import kept_id
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
+from apps.recall.modes import MODES, Mode
 from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall
@@ -94,6 +96,9 @@ class QueryInput(HitFields):
     min_relevance = Fraction(
         required=False, help_text="Leave out results whose `relevance` is lower; 0 leaves out none."
     )
+    mode = Choice(
+        choices=tuple(MODES), default="auto", help_text="What to search; `summaries` and `skills` are filters by type."
+    )
     profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
     include_turns = Flag(
         default=False, help_text="Also the newest stored turns that share words with the query; needs `history:read`."
@@ -108,6 +113,9 @@ class QueryInput(HitFields):
         if fields["include_superseded"] and not fields.keys().isdisjoint(("as_of", "known_at")):
             refused = ErrorDetail("cannot be combined with as_of or known_at", "one_selector")
             raise serializers.ValidationError({"include_superseded": [refused]})
+        if MODES[fields["mode"]].types and fields.get("filters", {}).get("memory_type"):
+            refused = ErrorDetail("cannot be combined with filters.memory_type", "one_selector")
+            raise serializers.ValidationError({"mode": [refused]})
         return fields
 
 
@@ -177,6 +185,8 @@ class QueryView(ApiView):
             weights=fields.get("weights"),
             session_id=fields.get("session_id"),
             min_relevance=fields.get("min_relevance"),
+            legs=_legs(MODES[fields["mode"]]),
+            keeps=MODES[fields["mode"]].keeps,
             now=now,
         )
         body = _body(found, fields, depth=depth)
@@ -198,21 +208,28 @@ def hit_bodies(hits: Sequence[Hit], fields: Mapping[str, Any]) -> list[dict[str,
 
 def _filters(fields: Mapping[str, Any]) -> Filters:
     chosen: Mapping[str, Any] = fields.get("filters", {})
+    mode = MODES[fields["mode"]]
     return Filters(
-        types=chosen.get("memory_type", ()),
+        types=mode.types or chosen.get("memory_type", ()),
         speakers=chosen.get("speaker", ()),
         sources=_union(chosen.get("source", ()), chosen.get("sources", ())),
         tags=chosen.get("tags", ()),
         tiers=_union(chosen.get("tier", ()), fields.get("tier", ())),
         since=chosen.get("since"),
         until=chosen.get("until"),
-        include_summaries=chosen.get("include_summaries", True),
+        include_summaries=mode.include_summaries and chosen.get("include_summaries", True),
         session_id=chosen.get("session_id"),
         metadata=fields.get("metadata_filter", {}),
         as_of=fields.get("as_of"),
         known_at=fields.get("known_at"),
         include_superseded=fields["include_superseded"],
     )
+
+
+def _legs(mode: Mode) -> Collection[str] | None:
+    if mode.more_legs:
+        return {*settings.RECALL_LEGS, *mode.more_legs}
+    return mode.legs or None
 
 
 def _turn_body(found: FoundTurn) -> dict[str, Any]:
