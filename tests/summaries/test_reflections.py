@@ -12,7 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.history.turns import NewTurn
 from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.session_summaries import summarize_session
-from apps.memories.models import SummarySource
+from apps.memories.models import Memory, SummarySource
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import list_memories
 from apps.projects.scope import Scope
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 LATER = NOW + timedelta(days=8)
 
 
-def talk(scope: Scope, session_id: str, *texts: str, end_user: str = "alice") -> None:
+def talk(scope: Scope, session_id: str, *texts: str, end_user: str = "alice", extract: bool = False) -> None:
     said = [NewTurn(role="user", content=Plaintext(text)) for text in texts]
-    append_history(scope, end_user, session_id, said, source="api", metadata={}, extract=False, now=NOW)
+    append_history(scope, end_user, session_id, said, source="api", metadata={}, extract=extract, now=NOW)
     assert summarize_session(scope, session_id, with_turns=True, force=True, now=NOW).memory_id
 
 
@@ -94,6 +94,21 @@ def test_a_reflection_goes_with_what_it_is_made_of(scope: Scope) -> None:
     with tenant_transaction(scope):
         tend_summaries(plain(scope), [made.id], now=LATER)
     assert reflect(plain(scope), now=LATER) == 0  # four summaries are left
+
+
+def test_memories_that_the_summaries_quote_are_sources_too(scope: Scope) -> None:
+    for day, who in enumerate(("Omar", "Lea", "Ines", "Tom")):
+        talk(scope, f"s{day}", f"On day {day} I met {who}.")
+    talk(scope, "s9", "I live in Lisbon.", extract=True)
+    reflect(plain(scope), now=LATER)
+    (made,) = reflections(scope)
+    with tenant_transaction(scope):
+        (home,) = Memory.objects.within(scope).filter(is_summary=False)
+        assert SummarySource.objects.within(scope).filter(summary_id=made.id, source_id=home.pk).exists()
+
+        Memory.objects.within(scope).filter(pk=home.pk).update(retention_status="soft_deleted")
+
+    assert reflections(scope) == []
 
 
 def test_none_are_made_without_the_policy_or_the_setting(

@@ -16,7 +16,6 @@ from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.memory_output import FoundOutput, hit_body
 from apps.api.operations import operation
 from apps.api.permissions import check_history
-from apps.api.v1.history_fields import kept_id
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
@@ -235,7 +234,7 @@ def _legs(mode: Mode) -> Collection[str] | None:
 def _turn_body(found: FoundTurn) -> dict[str, Any]:
     turn = found.turn
     return {
-        "id": kept_id(turn.id),
+        "id": f"h_{turn.id}",
         "session_id": turn.session_id,
         "role": turn.role,
         "content": turn.content.reveal(),
