@@ -71,7 +71,7 @@ MAIN: dict[str, Columns] = {
     "history_historyturn": Columns(
         sealed="content_ct about_ct",
         keyed="session_mac source_mac key_mac position_mac",
-        plain="id created_at tenant_id space_id seq key_version",
+        plain="id created_at tenant_id space_id seq is_withheld key_version",
     ),
     "history_stateitem": Columns(
         sealed="item_ct embedding_ct",
@@ -150,8 +150,8 @@ MAIN: dict[str, Columns] = {
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         keyed="row_mac",
-        plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
-        "break_glass require_second_factor closed_at suspended_at",
+        plain="id created_at uid organization_id name key_deletes new_spaces changes instructions session_summaries "
+        "ai_extract ai_rerank break_glass require_second_factor closed_at suspended_at",
     ),
     "breakglass_grant": Columns(
         plain="id created_at tenant_id space_id asked_by reason ticket waits_until approved_by approved_at allowed_by "

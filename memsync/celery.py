@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from celery import Celery, Task
 from celery.platforms import SecurityWarning
+from celery.schedules import crontab
 from celery.signals import (
     celeryd_init,
     setup_logging,
@@ -85,6 +86,7 @@ app.conf.beat_schedule = {
     "drain the outbox": {"task": "outbox.drain", "schedule": 2.0, "options": {"expires": 2.0}},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
     "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
+    "reflect on sessions": {"task": "summaries.reflect", "schedule": crontab(hour="3", minute="0")},
     "go on with imports": {"task": "imports.work", "schedule": 2.0, "options": {"expires": 2.0}},
     "look after imports": {"task": "imports.tend", "schedule": 60.0, "options": {"expires": 60.0}},
     "go on with exports": {"task": "exports.tend", "schedule": 15.0},

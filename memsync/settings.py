@@ -250,6 +250,7 @@ RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CONCURRENCY = env.int("RECALL_CONCURRENCY", default=1)  # recalls that compute at once in a process; 0: any
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
 RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # cached answers per project and process
+REFLECTIONS = env.bool("REFLECTIONS", default=True)  # of tenants whose sessions are summarized
 RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # share of recalls that leave a trace, 0 to 1
 RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))

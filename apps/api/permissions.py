@@ -104,3 +104,9 @@ class KeyMayRetire(HasPermission):
         if request.method == "DELETE" and getattr(request.auth, "key_deletes", "") != "retire":
             raise ApiStepUpRequired
         return super().has_permission(request, view)
+
+
+def check_history(scope: Scope) -> None:
+    """Raises InsufficientScope if the caller may not read stored turns."""
+    if "history:read" not in scope.permissions:
+        raise InsufficientScope("Insufficient scope. Missing: history:read")

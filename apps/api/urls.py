@@ -89,7 +89,7 @@ from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
 from apps.api.v1.receipts import ReceiptKeysView, ReceiptsView, ReceiptView
 from apps.api.v1.retention import RetentionPreviewView, RetentionView
-from apps.api.v1.sessions import ConversationSessionsView
+from apps.api.v1.sessions import ConversationSessionsView, SummarizeSessionView
 from apps.api.v1.state import (
     DeleteStateView,
     GetStateView,
@@ -171,6 +171,7 @@ urlpatterns = [
     path("v1/entities/<int:entity_id>/merge", MergeView.as_view()),
     path("v1/entities/<int:entity_id>/unmerge", UnmergeView.as_view()),
     path("v1/sessions", ConversationSessionsView.as_view()),
+    path("v1/sessions/summarize", SummarizeSessionView.as_view()),
     path("v1/history/append", AppendHistoryView.as_view()),
     path("v1/history/list", ListHistoryView.as_view()),
     path("v1/history/delete", DeleteHistoryView.as_view()),

@@ -13,6 +13,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.erasure.project_tables import PROJECT_TABLES
 from apps.ingest.models import DerivedFact
+from apps.ingest.source_links import covering
 from apps.memories import lineage, tombstones
 from apps.memories.models import Memory
 from apps.memories.spaces import lock_space
@@ -48,6 +49,15 @@ def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     note_steps(scope, ids, "purged", now=now)
     with connection.cursor() as cursor:
         mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
+        # A turn would tell again, in a summary or a search, what was deleted.
+        cursor.execute(
+            "update history_historyturn turn set is_withheld = true "
+            "from ingest_derivedfact link, memories_memory memory "
+            "where turn.tenant_id = %(tenant)s and link.tenant_id = turn.tenant_id and link.source_id = turn.id "
+            "and memory.tenant_id = turn.tenant_id and memory.id = link.memory_id and not memory.is_summary "
+            "and link.memory_id = any(%(ids)s)",
+            mine,
+        )
         # The old and new values of changed fields are content too.
         cursor.execute(
             "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
@@ -84,15 +94,18 @@ def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
             )
 
 
-def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], list[int]]:
+def with_derived(
+    scope: Scope, memory_ids: Iterable[int], source_ids: Sequence[int] = ()
+) -> tuple[list[int], list[int]]:
     """Return the existing ones of these memories, and all summaries derived from them, directly or indirectly.
 
-    Both in ascending order.  Call it inside the tenant's transaction.
+    Both in ascending order.  source_ids: turns that are deleted too; the summaries that cover them are derived.
+    Call it inside the tenant's transaction.
     """
     there = Memory.objects.within_tenant(scope).filter(pk__in=list(memory_ids))
     chosen = set(there.values_list("pk", flat=True))
-    derived: set[int] = set()
-    newest = chosen
+    derived = set(covering(scope, source_ids)) - chosen
+    newest = chosen | derived
     while newest:
         newest = set(lineage.summaries_of(scope, sorted(newest))) - derived - chosen
         derived |= newest
@@ -102,14 +115,15 @@ def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], li
 def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Counter[str]:
     """Count by kind what ``erase`` would delete for these memories.  Changes nothing."""
     with tenant_transaction(scope):
-        chosen, derived = with_derived(scope, memory_ids)
+        sources = _sources(scope, memory_ids)
+        chosen, derived = with_derived(scope, memory_ids, sources if with_sources else ())
         found = Counter({"memories": len(chosen), "derived": len(derived)})
         every = [*chosen, *derived]
         for kind, table, columns in ALONG:
             for column in columns:
                 found[kind] += _count(scope, table, column, every)
         found["candidates"] = _count(scope, "ingest_candidate", "memory_id", every)
-        found["sources" if with_sources else "residual_sources"] = len(_sources(scope, chosen))
+        found["sources" if with_sources else "residual_sources"] = len(sources)
     return +found
 
 
@@ -151,7 +165,8 @@ def _by_space(scope: Scope, memory_ids: Sequence[int]) -> Iterator[tuple[int, li
 
 def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
     cipher = _lock(scope, space_id)
-    chosen, derived = with_derived(scope, memory_ids)
+    sources = _sources(scope, memory_ids) if with_sources else []
+    chosen, derived = with_derived(scope, memory_ids, sources)
     every = [*chosen, *derived]
     rows = Memory.objects.within_tenant(scope).filter(pk__in=every).order_by("pk").select_for_update()
     locked = list(rows.only("pk", "tenant_id", "text_mac", "said_mac", "is_summary"))
@@ -159,8 +174,7 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
     clusters = set(
         ClusterMember.objects.within(scope).filter(memory_id__in=chosen).values_list("cluster_id", flat=True)
     )
-    if with_sources:
-        _delete_sources(scope, _sources(scope, chosen))
+    _delete_sources(scope, sources)
     for table, column, values in (
         ("ingest_candidate", "memory_id", every),
         ("ingest_candidate", "digest", digests),
@@ -202,7 +216,7 @@ def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
 
 def _sources(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
     """Return the ids of the turns and state items from which these memories were extracted."""
-    links = DerivedFact.objects.within(scope).filter(memory_id__in=list(memory_ids))
+    links = DerivedFact.objects.within(scope).filter(memory_id__in=list(memory_ids), memory__is_summary=False)
     return sorted(set(links.values_list("source_id", flat=True)))
 
 

@@ -22,7 +22,8 @@ class HistoryTurn(ScopedModel):
     """One turn of a session.
 
     session_mac, source_mac: keyed hashes to find turns by session and source.  key_mac, position_mac: of the caller's
-    idempotency key, and of number, role and content; a turn that repeats one of them is the same turn.
+    idempotency key, and of number, role and content; a turn that repeats one of them is the same turn.  is_withheld: a
+    memory made of it was erased; it stays for its owner, but no summary and no search contains it.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -31,6 +32,7 @@ class HistoryTurn(ScopedModel):
     key_mac = models.BinaryField(max_length=16, null=True)
     position_mac = models.BinaryField(max_length=16, null=True)
     seq = models.BigIntegerField(null=True)
+    is_withheld = models.BooleanField(default=False, db_default=False)
     key_version = models.IntegerField()
     content_ct = EncryptedField(CONTENT)
     about_ct = EncryptedField(

@@ -39,7 +39,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedTurn:
-    """A turn decrypted for its owner.  is_new: this call appended it."""
+    """A turn decrypted for its owner.  is_withheld: see the model.  is_new: this call appended it."""
 
     id: int
     session_id: str
@@ -51,6 +51,7 @@ class OpenedTurn:
     payload: Any
     created_at: datetime
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_withheld: bool = False
     is_new: bool = False
 
 
@@ -143,6 +144,27 @@ def sessions(scope: Scope, cipher: SpaceCipher, *, most: int, now: datetime) -> 
         yield about["session_id"], activity[row.pk]
 
 
+def newest_ids(scope: Scope, cipher: SpaceCipher, session_id: str, *, most: int) -> list[int]:
+    """The ids of a session's latest turns, ascending.  Inside the tenant's transaction."""
+    latest = _of_session(scope, cipher, session_id, None).order_by("-pk").values_list("pk", flat=True)
+    return sorted(latest[:most])
+
+
+def place_of(scope: Scope, turn_id: int) -> int | None:
+    """The id of the turn's space, in the whole tenant.  Inside the tenant's transaction."""
+    return HistoryTurn.objects.within(scope).filter(pk=turn_id).values_list("space_id", flat=True).first()
+
+
+def session_of(scope: Scope, cipher: SpaceCipher, turn_id: int, *, now: datetime) -> str | None:
+    """The session of a turn of the space; None if it fails decryption.  Inside the tenant's transaction."""
+    row = _of_space(scope).get(pk=turn_id)
+    try:
+        return open_turn(row, cipher).session_id
+    except DecryptError as error:
+        report_broken(scope, error, row.pk, space_id=row.space_id, table=TURN, now=now)
+        return None
+
+
 def delete_session(scope: Scope, session_id: str, *, source: str | None, now: datetime) -> list[int]:
     """Delete the turns of a session, of one source or of all; returns their ids, ascending."""
     if not scope.spaces:
@@ -173,6 +195,7 @@ def open_turn(row: HistoryTurn, cipher: SpaceCipher, *, is_new: bool = False) ->
         content=cipher.open(CONTENT, row.pk, bytes(row.content_ct)),
         seq=row.seq,
         created_at=row.created_at,
+        is_withheld=row.is_withheld,
         is_new=is_new,
         **about,
     )

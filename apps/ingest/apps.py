@@ -7,7 +7,12 @@ class IngestConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
+        from apps.ingest.outbox_handlers import summarize_session
         from apps.ingest.reencryption import Receipts, ReviewItems
+        from apps.outbox import handlers
+        from apps.outbox.relay import OutboxKind
+        from apps.summaries.storage import SUMMARIZE_SESSION
 
         register(Receipts())
         register(ReviewItems())
+        handlers.register(SUMMARIZE_SESSION, OutboxKind(job=summarize_session))

@@ -17,6 +17,7 @@ from apps.history.state_writes import NewState, Put
 from apps.history.turns import NewTurn, OpenedTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.ingest.session_summaries import note_turns
 from apps.ingest.source_links import link, unlink
 from apps.ingest.turns import TURN_ORIGIN, Turn, proposal_of
 from apps.memories.spaces import get_or_create_end_user
@@ -70,6 +71,7 @@ def append_history(
 
     def append(mine: Scope) -> Appended:
         appended = turns.append(mine, session_id, said, source=source, metadata=metadata, now=now)
+        note_turns(mine, session_id, [one.id for one in appended if one.is_new], now=now)
         wanted = [one for one in appended if extract and one.is_new and _tells(one)]
         _distil(mine, {one.id: _of_turn(one) for one in wanted}, now=now)
         return Appended(turns=appended, distilled=[one.id for one in wanted])

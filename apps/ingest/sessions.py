@@ -102,7 +102,7 @@ def end_session(scope: Scope, session_id: str, *, now: datetime) -> int:
     with tenant_transaction(scope):
         _, cipher = lock_space(scope)
         tasks = Memory.objects.within(scope).existing(now).filter(type="task")
-        ids = _of_session(scope, tasks, cipher, session_id, now=now)
+        ids = of_session(scope, tasks, cipher, session_id, now=now)
         Memory.objects.within(scope).filter(pk__in=ids).update(expires_at=now, updated_at=now)
         expire(scope, ids=ids, limit=len(ids), now=now)
         if ids:
@@ -116,13 +116,14 @@ def memories_of_session(scope: Scope, session_id: str, *, now: datetime) -> list
         return []
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
-        return _of_session(scope, Memory.objects.within(scope).existing(now), cipher, session_id, now=now)
+        return of_session(scope, Memory.objects.within(scope).existing(now), cipher, session_id, now=now)
 
 
-def _of_session(
-    scope: Scope, rows: MemoryQuerySet, cipher: SpaceCipher, session_id: str, *, now: datetime
-) -> list[int]:
-    """Those of these rows that name the session, by its token or, in a sealed space, after decryption."""
+def of_session(scope: Scope, rows: MemoryQuerySet, cipher: SpaceCipher, session_id: str, *, now: datetime) -> list[int]:
+    """Those of these rows that name the session, oldest first: by its token or, in a sealed space, after decryption.
+
+    Inside the tenant's transaction.
+    """
     if cipher.is_searchable:
         rows = rows.filter(session_token=cipher.session_token(session_id))
     found: list[int] = []

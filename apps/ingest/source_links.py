@@ -13,7 +13,9 @@ from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
 from apps.memories.models import Memory
 from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
+from apps.summaries.storage import SUMMARIZE_SESSION, withdraw
 from apps.tenants.models import KeyDeletes, Tenant
 
 
@@ -55,9 +57,11 @@ def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: da
     """Delete the links of these deleted sources; return the ids of the memories retired with them, ascending.
 
     with_facts: retire the memories created from these sources, if ``may_retire`` allows it.  A memory that another
-    source also says stays, and that source becomes its origin.  Pending candidates of these sources are always deleted.
+    source also says stays, and that source becomes its origin.  Pending candidates of these sources are always deleted,
+    and summaries that cover them withdrawn.
     """
     with tenant_transaction(scope):
+        withdraw_covering(scope, source_ids, now=now)
         mine = ReviewItem.objects.within(scope).filter(space_id=scope.space.id, source_id__in=list(source_ids))
         mine.filter(state=ReviewState.PENDING).delete()
         mine.filter(undo_until__isnull=False).update(content_ct=None, undo_until=None)
@@ -68,6 +72,28 @@ def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: da
         left = set(links.filter(memory_id__in=made).values_list("memory_id", flat=True))
         _hand_on(scope, left)
         return _retire(scope, made - left, now=now) if with_facts and may_retire(scope) else []
+
+
+def withdraw_covering(scope: Scope, turn_ids: Sequence[int], *, now: datetime) -> None:
+    """Withdraw the summaries that cover these deleted turns, and ask for new ones.  In the transaction of the deletion.
+
+    Whether the turns' other memories stay is another matter: a summary quotes the turns themselves.
+    """
+    ids = covering(scope, turn_ids)
+    if not ids:
+        return
+    space, cipher = lock_space(scope)
+    there = Memory.objects.within(scope).filter(pk__in=ids, retention_status="active").order_by("pk")
+    rows = list(there.select_for_update(no_key=True))
+    withdraw(scope, space, cipher, rows, now=now)
+    DerivedFact.objects.within(scope).filter(space_id=space.pk, memory_id__in=ids).delete()
+    enqueue(scope, SUMMARIZE_SESSION, [row.pk for row in rows if row.is_live()], now=now)
+
+
+def covering(scope: Scope, turn_ids: Sequence[int]) -> list[int]:
+    """The ids of the summaries that cover any of these turns.  Inside the tenant's transaction."""
+    links = DerivedFact.objects.within(scope).filter(source_id__in=list(turn_ids), memory__is_summary=True)
+    return sorted(set(links.values_list("memory_id", flat=True)))
 
 
 def may_retire(scope: Scope) -> bool:

@@ -2,8 +2,9 @@
 
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from typing import Final
 
 from django.conf import settings
 
@@ -28,6 +29,8 @@ from apps.recall.search import Ranking
 from apps.recall.shortlist import open_shortlist
 from apps.recall.traces import is_wanted
 
+CHOSEN_FROM: Final = 50  # hits, where a text decides whether it may be returned
+
 
 class UnknownProfile(Invalid):
     """No such ranking profile."""
@@ -49,6 +52,7 @@ def recall(
     session_id: str | None = None,
     legs: Collection[str] | None = None,
     min_relevance: float | None = None,
+    keeps: Callable[[str], bool] | None = None,
     now: datetime,
 ) -> Recall:
     """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
@@ -58,7 +62,8 @@ def recall(
     session_id: memories of this session rank a little higher; none are excluded.
     legs: names of the retrievers to run, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
     listed in ``legs_cut``.  min_relevance: 0..1, hits below it are left out; without
-    it, the answer is empty if no hit reaches RECALL_MIN_RELEVANCE.
+    it, the answer is empty if no hit reaches RECALL_MIN_RELEVANCE.  keeps: which texts may be returned, of the best
+    CHOSEN_FROM of each space.
     Raises UnknownProfile, UnknownLeg.
     """
     started = time.perf_counter()
@@ -69,7 +74,8 @@ def recall(
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
     query_id = uuid.uuid4()
     options = Options(
-        filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
+        filters=filters or Filters(), limit=limit if keeps is None else max(limit, CHOSEN_FROM),
+        depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
         session_id=session_id, retrievers=frozenset(settings.RECALL_LEGS if legs is None else legs),
         budget=TimeBudget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
@@ -77,7 +83,7 @@ def recall(
     with computing():
         parts = scope.parts()
         found = [recall_in_space(part, part.space, query, options) for part in parts]
-    hits = [hit for one in found for hit in one.hits]
+    hits = [hit for one in found for hit in one.hits if keeps is None or keeps(hit.memory.text.reveal())]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
     ids = [hit.memory.id for hit in hits]
     traces = [one.traced for one in found if one.traced is not None] if options.is_traced else []

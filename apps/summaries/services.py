@@ -5,41 +5,29 @@ never outlives them: see ``apps.memories.lineage``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import orjson
 
-from apps.audit.actions import AuditAction
-from apps.audit.services import record
-from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
-from apps.edges.opened import NewEdge
-from apps.edges.services import write_edges
-from apps.memories import integrity, lineage, postings, revisions
-from apps.memories.indexing_mode import SpaceFull, check_room
-from apps.memories.lookup_keys import LookupValues, public_id, text_mac
-from apps.memories.models import Memory, MemoryVector
-from apps.memories.models.memory import CONTENT, SUMMARY
-from apps.memories.revisions import FieldChange
-from apps.memories.sealing import Readable, open_text, seal_into
+from apps.memories import integrity, lineage
+from apps.memories.indexing_mode import SpaceFull
+from apps.memories.models import Memory
+from apps.memories.models.memory import CONTENT
+from apps.memories.sealing import open_text
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.soft_delete import GRACE
 from apps.memories.spaces import lock_space
-from apps.memories.types import TYPES
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
-from apps.projects.scope import Environment, Scope
+from apps.projects.scope import Scope
 from apps.summaries.clusters import ENOUGH, MOST_IDS, clusters_behind
 from apps.summaries.models import Cluster, ClusterMember
+from apps.summaries.storage import REFLECTION, SESSION, SUMMARIZE_SESSION, NewSummary, create, inside, renew, retire
 from text.summary import summary_of
-from text.terms import terms
 
-TYPE: Final = "summary"
-VOICE: Final = "summary"  # so that a user who states the same words does not repeat the summary
 LONGEST_WHOLE: Final = 8_000  # characters of sources; up to this, a cluster's summary is lossless
 
 
@@ -76,7 +64,7 @@ def summarize(scope: Scope, memory_ids: Sequence[int], *, lossless: bool, now: d
         for row in before:
             if open_text(row, cipher).reveal() == text:
                 return Summarized(memory_id=row.pk)
-        row = _create(scope, space, cipher, sources, text, lossless=lossless, now=now)
+        row = create(scope, space, cipher, _new(sources, text, lossless=lossless), now=now)
         return Summarized(memory_id=row.pk, is_new=True)
 
 
@@ -155,15 +143,6 @@ def _live_members(scope: Scope, cluster: Cluster, now: datetime) -> list[Memory]
 # --- updating -------------------------------------------------------------------------------------------------------
 
 
-def _inside(scope: Scope, space_id: int, project_id: int | None) -> Scope:
-    """The system's scope, limited to this space.  Raises MemoryNotFound if the space is gone."""
-    space = Space.objects.within(scope).filter(pk=space_id).first()
-    if space is None:
-        raise MemoryNotFound
-    there = replace(scope, environment=Environment(space.environment), project_id=project_id)
-    return there.in_spaces(space.ref)
-
-
 def _lock(scope: Scope) -> tuple[Space, SpaceCipher]:
     """Lock the space.  Raises MemoryNotFound if it is gone."""
     try:
@@ -173,14 +152,14 @@ def _lock(scope: Scope) -> tuple[Space, SpaceCipher]:
 
 
 def _tend_cluster(scope: Scope, cluster: Cluster, now: datetime) -> None:
-    scope = _inside(scope, cluster.space_id, cluster.project_id)
+    scope = inside(scope, cluster.space_id, cluster.project_id)
     space, cipher = _lock(scope)
     cluster.refresh_from_db(fields=["summary_id"], from_queryset=Cluster.objects.within(scope).all())
     row = _active(scope, cluster.summary_id)
     sources = _opened(scope, _live_members(scope, cluster, now), cipher, now)
     if len(sources) < ENOUGH:
         if row is not None:
-            _retire(scope, space, cipher, row, now)
+            retire(scope, space, cipher, row, now=now)
         return
     ids = [one.row.pk for one in sources]
     if row is not None and lineage.sources_among(scope, [row.pk]).get(row.pk) == ids:
@@ -188,18 +167,24 @@ def _tend_cluster(scope: Scope, cluster: Cluster, now: datetime) -> None:
     lossless = sum(len(one.text) for one in sources) <= LONGEST_WHOLE
     text = summary_of([one.text for one in sources], lossless=lossless)
     if row is not None:
-        _renew(scope, space, cipher, row, sources, text, lossless=lossless, now=now)
+        renew(scope, space, cipher, row, _new(sources, text, lossless=lossless), now=now)
         return
-    row = _create(scope, space, cipher, sources, text, lossless=lossless, now=now)
+    row = create(scope, space, cipher, _new(sources, text, lossless=lossless), now=now)
     cluster.summary_id = row.pk
     cluster.save(update_fields=["summary_id"])
 
 
 def _tend_summary(scope: Scope, space_id: int, memory_id: int, now: datetime) -> None:
-    scope = _inside(scope, space_id, None)
+    scope = inside(scope, space_id, None)
     space, cipher = _lock(scope)
     row = _active(scope, memory_id)
     if row is None:
+        return
+    if row.type == REFLECTION:
+        retire(scope, space, cipher, row, now=now)  # the next run makes another of what is left
+        return
+    if row.source == SESSION:
+        enqueue(scope, SUMMARIZE_SESSION, [row.pk], now=now)
         return
     made_from = lineage.sources_among(scope, [row.pk]).get(row.pk, [])
     live = Memory.objects.within_tenant(scope).live(now).filter(pk__in=made_from).order_by("pk")
@@ -207,11 +192,11 @@ def _tend_summary(scope: Scope, space_id: int, memory_id: int, now: datetime) ->
     if len(sources) == len(made_from):
         return
     if len(sources) < ENOUGH:
-        _retire(scope, space, cipher, row, now)
+        retire(scope, space, cipher, row, now=now)
         return
     lossless = _is_lossless(row, cipher)
     text = summary_of([one.text for one in sources], lossless=lossless)
-    _renew(scope, space, cipher, row, sources, text, lossless=lossless, now=now)
+    renew(scope, space, cipher, row, _new(sources, text, lossless=lossless), now=now)
 
 
 def _active(scope: Scope, memory_id: int | None) -> Memory | None:
@@ -238,125 +223,5 @@ def _is_lossless(row: Memory, cipher: SpaceCipher) -> bool:
     return bool(orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.content_ct))).get("lossless"))
 
 
-# --- writing, under the space's lock --------------------------------------------------------------------------------
-
-
-def _create(
-    scope: Scope,
-    space: Space,
-    cipher: SpaceCipher,
-    sources: Sequence[_Source],
-    text: str,
-    *,
-    lossless: bool,
-    now: datetime,
-) -> Memory:
-    check_room(scope, space, 1)
-    (memory_id,) = reserve_ids(1, sequence="memories_memory_id_seq")
-    handles = LookupValues(voice=VOICE, once=str(memory_id))
-    row = Memory(
-        id=memory_id,
-        tenant_id=scope.tenant_id,
-        space_id=space.pk,
-        project_id=scope.project_id,
-        environment=scope.environment,
-        public_id=public_id(cipher, TYPE, None, Plaintext(text), handles, project_id=scope.project_id),
-        created_at=now,
-        updated_at=now,
-        created_txid=space.txid + 1,
-        type=TYPE,
-        is_summary=True,
-        type_prior=TYPES[TYPE].prior,
-        importance=sum(one.row.importance for one in sources) / len(sources),
-        valid_from=now,
-    )
-    _fill(row, space, cipher, sources, text, lossless=lossless, now=now)
-    space.txid += 1
-    space.doc_count += 1
-    space.term_total += len(terms(text))
-    space.save(update_fields=["txid", "doc_count", "term_total"])
-    Memory.objects.bulk_create(scope, [row])
-    _index(scope, space, cipher, row, sources, text, event="created", now=now)
-    return row
-
-
-def _renew(
-    scope: Scope,
-    space: Space,
-    cipher: SpaceCipher,
-    row: Memory,
-    sources: Sequence[_Source],
-    text: str,
-    *,
-    lossless: bool,
-    now: datetime,
-) -> None:
-    """Rebuild the summary in place from its current sources.  Its former text is not kept."""
-    space.txid += 1
-    space.term_total += len(terms(text)) - len(terms(open_text(row, cipher).reveal()))
-    space.save(update_fields=["txid", "term_total"])
-    row.updated_at = row.last_used_at = now
-    _fill(row, space, cipher, sources, text, lossless=lossless, now=now)
-    row.save()
-    postings.remove(scope, [row.pk])
-    MemoryVector.objects.within(scope).filter(memory_id=row.pk).delete()
-    _index(scope, space, cipher, row, sources, text, event="updated", now=now)
-
-
-def _retire(scope: Scope, space: Space, cipher: SpaceCipher, row: Memory, now: datetime) -> None:
-    row.retention_status, row.deletion_method = "soft_deleted", "retention_policy"
-    row.deleted_at, row.hard_delete_at, row.updated_at = now, now + GRACE, now
-    row.save(update_fields=["retention_status", "deletion_method", "deleted_at", "hard_delete_at", "updated_at"])
-    MemoryVector.objects.within(scope).filter(memory_id=row.pk).update(live=False)
-    Cluster.objects.within(scope).filter(summary_id=row.pk).update(summary_id=None)
-    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="soft_deleted")], cipher, now=now)
-    _record(scope, AuditAction.MEMORY_SUMMARY_RETIRED, row, 1, now)
-
-
-def _fill(
-    row: Memory,
-    space: Space,
-    cipher: SpaceCipher,
-    sources: Sequence[_Source],
-    text: str,
-    *,
-    lossless: bool,
-    now: datetime,
-) -> None:
-    """Fill the columns that follow from the sources.  The summary expires with the first of them."""
-    said = Plaintext(text)
-    handles = LookupValues(voice=VOICE, once=str(row.pk))
-    row.changed_txid = space.txid + 1
-    row.text_mac = text_mac(cipher, said, voice=VOICE)
-    row.confidence = min(one.row.confidence for one in sources)
-    row.expires_at = min((one.row.expires_at for one in sources if one.row.expires_at), default=None)
-    seal_into(row, Readable(text=said, handles=handles), cipher)
-    row.summary_ct = cipher.seal(SUMMARY, row.pk, said)
-    row.content_ct = cipher.seal(CONTENT, row.pk, orjson.dumps({"lossless": lossless}))
-
-
-def _index(
-    scope: Scope,
-    space: Space,
-    cipher: SpaceCipher,
-    row: Memory,
-    sources: Sequence[_Source],
-    text: str,
-    *,
-    event: str,
-    now: datetime,
-) -> None:
-    """Index the words now and the vector later; write sources, edges, history and audit."""
-    postings.write(scope, [postings.posting_of(row, terms(text), cipher)])
-    enqueue(scope, "embed", [row.pk], now=now)
-    ids = [one.row.pk for one in sources]
-    lineage.write_sources(scope, space.pk, row.pk, ids)
-    edges = [NewEdge(from_id=row.pk, to_id=one, type="summary_of", is_automatic=True) for one in ids]
-    write_edges(scope, cipher, edges, now=now)
-    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event=event)], cipher, now=now)
-    _record(scope, AuditAction.MEMORY_SUMMARIZE, row, len(ids), now)
-
-
-def _record(scope: Scope, action: AuditAction, row: Memory, count: int, now: datetime) -> None:
-    actor, target = scope.principal.label, f"memory:{row.pk}"
-    record(scope, actor=actor, action=action, target=target, count=count, now=now)
+def _new(sources: Sequence[_Source], text: str, *, lossless: bool) -> NewSummary:
+    return NewSummary(text=text, sources=[one.row for one in sources], lossless=lossless)

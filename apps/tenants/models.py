@@ -58,6 +58,13 @@ class Instructions(models.TextChoices):
     KEEP = "keep", "It takes effect at once"
 
 
+class SessionSummaries(models.TextChoices):
+    """Whether sessions are summarized without being asked.  A summary is recalled; stored turns are not."""
+
+    OFF = "off", "Only when a caller asks"
+    ON = "on", "After 20 turns, and 10 minutes after the last"
+
+
 class Egress(models.TextChoices):
     """Whether an external model endpoint may receive what the tenant's end users say."""
 
@@ -95,6 +102,9 @@ class Tenant(BoundModel, BaseModel):
     changes = models.CharField(max_length=8, choices=Changes, default=Changes.REPLACE)
     instructions = models.CharField(max_length=8, choices=Instructions, default=Instructions.STYLE)
     # Also a database default: the previous version inserts tenants without it.
+    session_summaries = models.CharField(
+        max_length=8, choices=SessionSummaries, default=SessionSummaries.OFF, db_default=SessionSummaries.OFF.value
+    )
     ai_extract = models.CharField(
         max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
     )
@@ -124,6 +134,9 @@ class Tenant(BoundModel, BaseModel):
             ),
             models.CheckConstraint(
                 condition=models.Q(instructions__in=Instructions.values), name="tenant_instructions"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(session_summaries__in=SessionSummaries.values), name="tenant_session_summaries"
             ),
         )
 

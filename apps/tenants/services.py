@@ -22,6 +22,7 @@ from apps.tenants.models import (
     Organization,
     Profile,
     SecondFactor,
+    SessionSummaries,
     Tenant,
 )
 
@@ -60,8 +61,8 @@ class TenantNotSuspended(Conflict):
 
 class UnknownPolicy(Invalid):
     """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
-    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny, notify or ask,
-    require_second_factor no or yes."""
+    or keep, session_summaries off or on, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny,
+    notify or ask, require_second_factor no or yes."""
 
 
 def open_organization(name: str, *, domain: str = "", now: datetime) -> Organization:
@@ -105,6 +106,7 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
     "new_spaces": Profile,
     "changes": Changes,
     "instructions": Instructions,
+    "session_summaries": SessionSummaries,
     "ai_extract": Egress,
     "ai_rerank": Egress,
     "break_glass": BreakGlass,
@@ -118,9 +120,10 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
     key_deletes: what API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: profile
     of new spaces, ``searchable`` or ``sealed``.  changes: whether a new value of a claim replaces the older one, or
     both stay as disputed.  instructions: which extracted instructions wait for review; ``style``: all except a user's
-    wish about the style of answers.  ai_extract: whether a language model may read input.  ai_rerank: whether a
-    cross-encoder may read results.  break_glass: whether operators may read a space in an emergency.
-    require_second_factor: whether a password is never sufficient for a confirmation.
+    wish about the style of answers.  session_summaries: whether sessions are summarized without being asked.
+    ai_extract: whether a language model may read input.  ai_rerank: whether a cross-encoder may read results.
+    break_glass: whether operators may read a space in an emergency.  require_second_factor: whether a password is
+    never sufficient for a confirmation.
     """
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy

@@ -15,6 +15,7 @@ QUESTIONS: Final[Mapping[str, str]] = {  # the policy for operators has its own 
     "new_spaces": "How memories of new end users are searched",
     "changes": "When a new value contradicts a stored one",
     "instructions": "When a text contains an instruction",
+    "session_summaries": "When sessions are summarized",
     "ai_extract": "Whether a language model may read input",
     "ai_rerank": "Whether a cross-encoder may read results",
     "require_second_factor": "Who needs a second factor to confirm API actions",
@@ -41,6 +42,11 @@ THEN: Final[Mapping[str, Mapping[str, str]]] = {
         "review": "Applies to new input. Stored memories do not change.",
         "keep": "An instruction planted in a text then takes effect without review.",
     },
+    "session_summaries": {
+        "off": "Sessions are then summarized only when a caller asks. Existing summaries stay.",
+        "on": "Stored turns are not recalled, but their summaries are: a key with memory:read can then read sentences"
+        " of turns.",
+    },
     "ai_extract": {
         "allow": "Input of your end users is then sent to any model the operator has configured, including third-party"
         " models.",
@@ -64,6 +70,7 @@ LOOSER: Final = {
     ("key_deletes", "retire"),
     ("instructions", "style"),
     ("instructions", "keep"),
+    ("session_summaries", "on"),
     ("ai_extract", "allow"),
     ("ai_rerank", "allow"),
     ("require_second_factor", "no"),

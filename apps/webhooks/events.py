@@ -1,4 +1,5 @@
-"""The event types that endpoints can receive.  The wire contract defines the names, except ``memory.expiring``."""
+"""The event types that endpoints can receive.  The wire contract defines the names, except ``memory.expiring`` and
+``session.consolidated``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -14,6 +15,7 @@ CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
         "memory.queried",
         "memory.recalled",
     ),
+    "session": ("session.consolidated",),
     "team": ("team.member_added", "team.member_removed"),
     "api_key": ("api_key.created", "api_key.revoked"),
     "billing": ("billing.usage_threshold",),

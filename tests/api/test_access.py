@@ -492,6 +492,14 @@ TABLE = (
     ),
     Row(route="/v1/sessions", method="GET", permission="memory:read", status=200, stranger=200),
     Row(
+        route="/v1/sessions/summarize",
+        method="POST",
+        permission="memory:add",
+        body={"session_id": "no such session"},
+        status=404,
+        stranger=404,
+    ),
+    Row(
         route="/v1/history/append",
         method="POST",
         permission="history:write",

@@ -68,3 +68,18 @@ def regions(plain: str) -> list[tuple[int, int]]:
 def _only_settings(block: str) -> bool:
     lines = [line for line in block.removeprefix("```").removesuffix("```").split("\n") if line.strip()]
     return all(_SETTING.fullmatch(line) for line in lines)
+
+
+# Inline code, a path, a file, a call, a name with underscores, an exception, an error code, a hexadecimal number.
+_MARK = patterns.compile(
+    r"`[^`\n]+`|(?:^|[\s(\"'=])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.-]+){2,}"
+    r"|\b[\w-]+\.(?:pyi?|[jt]sx?|go|rs|java|kt|cs|cpp|hpp|rb|php|sh|sql|json|ya?ml|toml|html?|css|lock|cfg|ini|md)\b"
+    r"|\b[A-Za-z_]\w*\(\)|\b[A-Za-z]\w*_\w+|\b[A-Z][A-Za-z]*(?:Error|Exception)\b"
+    r"|\b(?:ENOENT|EACCES|EPERM|EEXIST|EPIPE|ETIMEDOUT|ECONN[A-Z]+|EADDR[A-Z]+)\b|\b[A-Z]{1,4}-?\d{4,5}\b"
+    r"|\b0x[0-9A-Fa-f]{2,}\b",
+)
+
+
+def has_code(plain: str) -> bool:
+    """Whether a text contains code, or names a path, a file, a symbol or an error code."""
+    return bool(_MARK.search(plain) or regions(plain))

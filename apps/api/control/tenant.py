@@ -23,6 +23,7 @@ class PoliciesOutput(serializers.Serializer[Any]):
     new_spaces = serializers.CharField()
     changes = serializers.CharField()
     instructions = serializers.CharField()
+    session_summaries = serializers.CharField()
     ai_extract = serializers.CharField()
     ai_rerank = serializers.CharField()
     break_glass = serializers.CharField()

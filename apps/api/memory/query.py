@@ -1,8 +1,9 @@
 """POST /memory/query and /memory/retrieve: the memories that best answer a question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
@@ -14,12 +15,15 @@ from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text, Whole
 from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.memory_output import FoundOutput, hit_body
 from apps.api.operations import operation
+from apps.api.permissions import check_history
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
+from apps.recall.modes import MODES, Mode
 from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall
+from apps.recall.stored_turns import FoundTurn, search_turns
 
 MOST: Final = 50  # memories per response
 MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is ignored
@@ -91,7 +95,13 @@ class QueryInput(HitFields):
     min_relevance = Fraction(
         required=False, help_text="Leave out results whose `relevance` is lower; 0 leaves out none."
     )
+    mode = Choice(
+        choices=tuple(MODES), default="auto", help_text="What to search; `summaries` and `skills` are filters by type."
+    )
     profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
+    include_turns = Flag(
+        default=False, help_text="Also the newest stored turns that share words with the query; needs `history:read`."
+    )
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
@@ -102,6 +112,9 @@ class QueryInput(HitFields):
         if fields["include_superseded"] and not fields.keys().isdisjoint(("as_of", "known_at")):
             refused = ErrorDetail("cannot be combined with as_of or known_at", "one_selector")
             raise serializers.ValidationError({"include_superseded": [refused]})
+        if MODES[fields["mode"]].types and fields.get("filters", {}).get("memory_type"):
+            refused = ErrorDetail("cannot be combined with filters.memory_type", "one_selector")
+            raise serializers.ValidationError({"mode": [refused]})
         return fields
 
 
@@ -116,8 +129,18 @@ class RoutingOutput(serializers.Serializer[Any]):
     )
 
 
+class FoundTurnOutput(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="`h_…`")
+    session_id = serializers.CharField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    score = serializers.FloatField(help_text="0 to 1, by words.")
+
+
 class QueryOutput(serializers.Serializer[Any]):
     memories = FoundOutput(many=True)
+    turns = FoundTurnOutput(many=True, required=False, help_text="With `include_turns`: at most `k`, best first.")
     context = serializers.CharField(help_text="The memories as lines for a prompt.")  # type: ignore[assignment]  # the wire's name
     latency_ms = serializers.FloatField()
     session_id = serializers.CharField(allow_null=True)
@@ -146,19 +169,30 @@ class QueryView(ApiView):
         """
         fields = self.read(QueryInput)
         depth = fields.get("traversal_depth", fields.get("depth", 2))
+        scope = self.reader(fields.get("end_user_id"), spans=True)
+        query, filters = Plaintext(fields["query"][:MAX_QUERY]), _filters(fields)
+        limit, now = fields.get("k", fields.get("limit", 5)), self.now()
+        if fields["include_turns"]:
+            check_history(scope)
         found = recall(
-            self.reader(fields.get("end_user_id"), spans=True),
-            Plaintext(fields["query"][:MAX_QUERY]),
-            filters=_filters(fields),
-            limit=fields.get("k", fields.get("limit", 5)),
+            scope,
+            query,
+            filters=filters,
+            limit=limit,
             depth=depth,
             profile=fields.get("profile"),
             weights=fields.get("weights"),
             session_id=fields.get("session_id"),
             min_relevance=fields.get("min_relevance"),
-            now=self.now(),
+            legs=_legs(MODES[fields["mode"]]),
+            keeps=MODES[fields["mode"]].keeps,
+            now=now,
         )
-        return Response(_body(found, fields, depth=depth))
+        body = _body(found, fields, depth=depth)
+        if fields["include_turns"]:
+            turns = search_turns(scope, query, filters=filters, limit=limit, now=now)
+            body["turns"] = [_turn_body(one) for one in turns]
+        return Response(body)
 
 
 @extend_schema_view(post=extend_schema(operation_id="retrieve"))
@@ -173,21 +207,40 @@ def hit_bodies(hits: Sequence[Hit], fields: Mapping[str, Any]) -> list[dict[str,
 
 def _filters(fields: Mapping[str, Any]) -> Filters:
     chosen: Mapping[str, Any] = fields.get("filters", {})
+    mode = MODES[fields["mode"]]
     return Filters(
-        types=chosen.get("memory_type", ()),
+        types=mode.types or chosen.get("memory_type", ()),
         speakers=chosen.get("speaker", ()),
         sources=_union(chosen.get("source", ()), chosen.get("sources", ())),
         tags=chosen.get("tags", ()),
         tiers=_union(chosen.get("tier", ()), fields.get("tier", ())),
         since=chosen.get("since"),
         until=chosen.get("until"),
-        include_summaries=chosen.get("include_summaries", True),
+        include_summaries=mode.include_summaries and chosen.get("include_summaries", True),
         session_id=chosen.get("session_id"),
         metadata=fields.get("metadata_filter", {}),
         as_of=fields.get("as_of"),
         known_at=fields.get("known_at"),
         include_superseded=fields["include_superseded"],
     )
+
+
+def _legs(mode: Mode) -> Collection[str] | None:
+    if mode.more_legs:
+        return {*settings.RECALL_LEGS, *mode.more_legs}
+    return mode.legs or None
+
+
+def _turn_body(found: FoundTurn) -> dict[str, Any]:
+    turn = found.turn
+    return {
+        "id": f"h_{turn.id}",
+        "session_id": turn.session_id,
+        "role": turn.role,
+        "content": turn.content.reveal(),
+        "created_at": turn.created_at,
+        "score": found.score,
+    }
 
 
 def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Clamped, Flag, Label, Text
 from apps.api.input_serializers import Input
 from apps.api.operations import operation
+from apps.api.permissions import check_history
 from apps.api.profiles.base import ProfileView
 from apps.api.profiles.fields import Vector
 from apps.api.profiles.output import FoundTypedMemoryOutput, typed_body
@@ -19,6 +20,8 @@ from apps.core.plaintext import Plaintext
 from apps.memories.typed import NAMES
 from apps.memories.typed_selectors import public_ids
 from apps.projects.scope import Scope
+from apps.recall.results import Filters
+from apps.recall.stored_turns import FoundTurn, search_turns
 from apps.recall.synthesis import synthesize
 from apps.recall.typed import MOST, TypedQuery, TypedRecall, recall_typed
 
@@ -47,16 +50,15 @@ class TypedRecallInput(TypedFiltersInput):
     query = Text(required=False, max_length=MAX_QUERY)
     embedding = Vector(required=False, help_text="Your own vector; compared with your vectors of the same length.")
     topic_key = Label(required=False, max_length=256)
-    include_turns = Flag(default=False, help_text="Not supported: read the turns of a session.")
+    include_turns = Flag(
+        default=False, help_text="Also the newest stored turns that share words with `query`; needs `history:read`."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
         if fields.keys().isdisjoint(WAYS):
             missing = ErrorDetail("give at least one of query, embedding and topic_key", "required")
             raise serializers.ValidationError({"non_field_errors": [missing]})
-        if fields["include_turns"]:
-            refused = ErrorDetail("is not supported: read the turns of a session", "unsupported")
-            raise serializers.ValidationError({"include_turns": [refused]})
         return fields
 
 
@@ -66,12 +68,24 @@ class AskInput(TypedFiltersInput):
     question = Text(max_length=MAX_QUERY)
 
 
-class TypedRecallOutput(serializers.Serializer[Any]):
+class FoundProfileTurnOutput(serializers.Serializer[Any]):
+    session_id = serializers.CharField()
+    seq = serializers.IntegerField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    distance = serializers.FloatField(help_text="0 to 1, by words; the nearest first.")
+
+
+class TypedAnswerOutput(serializers.Serializer[Any]):
     memories = FoundTypedMemoryOutput(many=True)
     txid = serializers.IntegerField(help_text="Number of the profile's latest change; 0 of an unknown profile.")
 
 
-class AskOutput(TypedRecallOutput):
+class TypedRecallOutput(TypedAnswerOutput):
+    turns = FoundProfileTurnOutput(many=True, required=False, help_text="With `include_turns`: at most `k`.")
+
+
+class AskOutput(TypedAnswerOutput):
     answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories; null if none was found.")
     sources = serializers.ListField(child=serializers.CharField(), help_text="The memories that it quotes.")
 
@@ -93,20 +107,22 @@ class TypedRecallView(ProfileView):
         vector 1.  An unknown profile has no memories.
         """
         fields = self.read(TypedRecallInput)
-        scope = self.found(ns, profile)
-        query = fields.get("query")
+        scope, now = self.found(ns, profile), self.now()
+        query = Plaintext(fields["query"]) if "query" in fields else None
+        if fields["include_turns"]:
+            check_history(scope)
         found = recall_typed(
             scope,
-            _query(
-                fields,
-                query=None if query is None else Plaintext(query),
-                vector=fields.get("embedding"),
-                topic_key=fields.get("topic_key"),
-            ),
-            now=self.now(),
+            _query(fields, query=query, vector=fields.get("embedding"), topic_key=fields.get("topic_key")),
+            now=now,
         )
         self.reached(found.txid)
-        return Response({"memories": _bodies(scope, found), "txid": found.txid})
+        body = {"memories": _bodies(scope, found), "txid": found.txid}
+        if fields["include_turns"]:
+            filters = Filters(session_id=fields.get("session_id"))
+            turns = search_turns(scope, query, filters=filters, limit=fields["k"], now=now) if query else []
+            body["turns"] = [_turn_body(one) for one in turns]
+        return Response(body)
 
 
 class AskView(ProfileView):
@@ -150,6 +166,17 @@ def _query(fields: Mapping[str, Any], **ways: Any) -> TypedQuery:
         include_superseded=fields["include_superseded"],
         **ways,
     )
+
+
+def _turn_body(found: FoundTurn) -> Mapping[str, Any]:
+    turn = found.turn
+    return {
+        "session_id": turn.session_id,
+        "seq": turn.id,
+        "role": turn.role,
+        "content": turn.content.reveal(),
+        "distance": 1 - found.score,
+    }
 
 
 def _bodies(scope: Scope, found: TypedRecall) -> Sequence[Mapping[str, Any]]:

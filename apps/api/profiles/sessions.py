@@ -15,7 +15,8 @@ from apps.api.profiles.base import ProfileView
 from apps.api.profiles.output import milliseconds
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
-from apps.history.turns import NewTurn, append, delete_session, read
+from apps.history.turns import NewTurn, read
+from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.sessions import end_session, list_sessions
 from apps.memories.spaces import get_or_create_end_user
 from apps.memories.typed_selectors import list_profiles
@@ -135,7 +136,7 @@ class ProfileSessionView(ProfileView):
         if asked["turns"] == "true":
             if "history:write" not in scope.permissions:
                 raise InsufficientScope("Insufficient scope. Missing: history:write")
-            delete_session(scope, session, source=None, now=now)
+            delete_history(scope, session_id=session, turn_ids=(), source=None, with_facts=False, now=now)
         end_session(scope, session, now=now)
         return Response(None, status=204)
 
@@ -173,8 +174,8 @@ class ProfileTurnsView(ProfileView):
         owner, scope = self.owner(ns, profile), self.scope(writes=True)
         self._found = scope = scope.in_spaces(get_or_create_end_user(scope, owner, now=now))
         turn = NewTurn(role=fields["role"], content=Plaintext(fields["content"]))
-        (stored,) = append(scope, session, [turn], source=SOURCE, metadata={}, now=now)
-        return Response({"seq": stored.id}, status=201)
+        done = append_history(scope, owner, session, [turn], source=SOURCE, metadata={}, extract=False, now=now)
+        return Response({"seq": done.turns[0].id}, status=201)
 
 
 def _session(session_id: str) -> str:

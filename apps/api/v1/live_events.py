@@ -26,7 +26,7 @@ from apps.webhooks.listeners import Hub, Listener, serve_first
 from apps.webhooks.services import UnknownEvents
 
 MOST: Final = 500
-OF_MEMORIES: Final = frozenset(CATEGORIES["memory"])
+OF_MEMORIES: Final = frozenset(CATEGORIES["memory"] + CATEGORIES["session"])
 OF_THE_TENANT: Final = "webhooks:read"  # permission to see events of keys, members, quotas and limits
 HOLD: Final = "memsync.hold"  # set by the web server: a function that keeps the response open for a listener
 

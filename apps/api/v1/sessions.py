@@ -1,15 +1,17 @@
-"""GET /v1/sessions: the sessions of an end user's memories and turns."""
+"""/v1/sessions: the sessions of an end user's memories and turns, and their summaries."""
 
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import WholeInQuery
-from apps.api.input_serializers import Parameters
+from apps.api.fields import Flag, Label, WholeInQuery
+from apps.api.input_serializers import OWNERS, Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
+from apps.ingest.session_summaries import summarize_session
 from apps.ingest.sessions import list_sessions
 from apps.recall import read_log
 
@@ -62,5 +64,57 @@ class ConversationSessionsView(ApiView):
                 for one in page.sessions
             ],
             "total": page.total,
+        }
+        return Response(body)
+
+
+class SummarizeSessionInput(Input):
+    """Which session."""
+
+    passed_over = OWNERS
+
+    session_id = Label(max_length=256)
+    force = Flag(default=False, help_text="Also before 20 turns, or 10 minutes after the last.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
+
+
+class SessionSummaryOutput(serializers.Serializer[Any]):
+    ok = serializers.BooleanField()
+    memory_id = serializers.IntegerField(allow_null=True, help_text="The session's current summary.")
+    turns_compressed = serializers.IntegerField(help_text="What this call summarized; 0 if nothing was due.")
+    from_at = serializers.DateTimeField(allow_null=True, help_text="When the first of them was stored.")
+    to_at = serializers.DateTimeField(allow_null=True)
+
+
+class SummarizeSessionView(ApiView):
+    permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
+
+    @operation(
+        "summarize_session",
+        request=SummarizeSessionInput,
+        examples=[OpenApiExample("at once", {"session_id": "s1", "force": True}, request_only=True)],
+        responses=SessionSummaryOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Summarize a session in a memory made of sentences of its turns, or of its memories where it has no turns.
+
+        It replaces the session's summary before.  Turns are read only with the permission `history:read`.
+        """
+        fields = self.read(SummarizeSessionInput)
+        scope = self.reader(fields.get("end_user_id"), writes=True)
+        made = summarize_session(
+            scope,
+            fields["session_id"],
+            with_turns="history:read" in scope.permissions,
+            force=fields["force"],
+            now=self.now(),
+        )
+        body = {
+            "ok": True,
+            "memory_id": made.memory_id,
+            "turns_compressed": made.turns,
+            "from_at": made.from_at,
+            "to_at": made.to_at,
         }
         return Response(body)

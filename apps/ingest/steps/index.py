@@ -15,6 +15,7 @@ from apps.ingest.candidates import MADE, STORED, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.queries import execute_change
+from apps.ingest.session_summaries import note_memories
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.entities import said_of
@@ -142,6 +143,8 @@ def _write_new(
     if edges:
         write_edges(snapshot.scope, snapshot.cipher, edges, new=set(said), now=tools.now)
     _join_clusters(new, snapshot, tools)
+    latest = {one.proposal.session_id: one.memory_id or 0 for one in new if one.proposal.session_id}
+    note_memories(snapshot.scope, latest, snapshot.cipher, now=snapshot.now)
     for one, row, vector in zip(new, rows, vectors, strict=True):
         row._state.fields_cache["vector"] = vector
         one.opened = bound(open_memory, row, snapshot.cipher, snapshot.ref, tools.lifetimes)

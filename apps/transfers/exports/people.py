@@ -193,7 +193,7 @@ _SECTIONS: Final[list[Section]] = [
     Section(
         kind="turn",
         model=HistoryTurn,
-        plain=("seq", "created_at"),
+        plain=("seq", "is_withheld", "created_at"),
         table=turns.TURN,
     ),
     Section(

@@ -1,7 +1,8 @@
 -- Insert webhook events in the transaction of the change that they report, where an endpoint subscribes to them or the
 -- tenant has listeners.
 --
--- webhooks_note_memories: after rows of the memories' history, an event for each, and one for a batch that was created.
+-- webhooks_note_memories: after rows of the memories' history, an event for each, and one for a batch that was created
+-- or for the summary of a session.
 -- webhooks_note_deeds: after rows of the audit trail about keys, members, limits and erasures.
 --
 -- No way to change a memory can forget its event, and an event without subscriber or listener costs no statement. Events
@@ -23,6 +24,7 @@ begin
         select n.id, n.tenant_id, n.space_id, n.txid, n.memory_id, n.event, n.actor, n.other_id, n.changed_fields,
                n.created_at, s.environment, m.project_id, m.type as memory_type,
                case when s.kind = 'end_user' then s.owner_id end as user_id,
+               coalesce(n.event = 'created' and m.is_summary and m.source = 'session', false) as is_of_session,
                case n.event when 'created' then 'memory.created' when 'superseded' then 'memory.superseded'
                             when 'soft_deleted' then 'memory.deleted' when 'purged' then 'memory.deleted'
                             else 'memory.updated' end as type
@@ -40,6 +42,11 @@ begin
                    'restorable', case when type = 'memory.deleted' then event = 'soft_deleted' end,
                    'actor', actor)) as data
           from happened
+        union all
+        select id, tenant_id, space_id, 'session.consolidated', environment, project_id, array[memory_id], created_at,
+               jsonb_strip_nulls(jsonb_build_object(
+                   'memory_id', memory_id, 'supersedes', other_id, 'actor', actor, 'user_id', user_id))
+          from happened where is_of_session
         union all
         select max(id), tenant_id, space_id, 'memory.batch_created', environment, project_id,
                array_agg(memory_id order by memory_id), created_at,

@@ -54,6 +54,7 @@ class Command(PlainCommand):
             "changes=replace, the default, or changes=dispute, which keeps both values until a reviewer decides; "
             "instructions=style, the default: how users want to be answered takes effect when they say it, and other "
             "instructions wait; instructions=review: all wait; instructions=keep: all take effect at once; "
+            "session_summaries=off, the default, or on: whether sessions are summarized without being asked; "
             "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said; "
             "ai_rerank, of the same values: which cross-encoder may read what was found; "
             "break_glass=ask, the default, or deny: whether operators may ask to read a space in an emergency; "
@@ -100,6 +101,7 @@ class Command(PlainCommand):
                         "new_spaces": tenant.new_spaces,
                         "changes": tenant.changes,
                         "instructions": tenant.instructions,
+                        "session_summaries": tenant.session_summaries,
                         "ai_extract": tenant.ai_extract,
                         "ai_rerank": tenant.ai_rerank,
                         "break_glass": tenant.break_glass,
