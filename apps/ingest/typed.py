@@ -25,6 +25,7 @@ from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
 from apps.ingest.steps.typed_slots import decide
 from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
+from apps.memories.spaces import SpaceOwner
 from apps.memories.typed import TypedMemory
 from apps.memories.types import TYPES
 from apps.outbox.tasks import drain
@@ -60,7 +61,12 @@ class TypedOutcome:
 
 
 def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
-    """Write all of these memories of an end user, who is created if unknown, or none.
+    """Write all of these memories of an end user, who is created if unknown, or none; as ``write_owned``."""
+    return write_owned(scope, SpaceOwner.end_user(end_user), memories, now=now)
+
+
+def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+    """Write all of these memories into the space of this owner, which is created if unknown, or none.
 
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
     Raises ForbiddenContent.
@@ -68,10 +74,10 @@ def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *,
     _refuse_forbidden(memories)
     run = retried(_write)
     try:
-        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+        return run(memories, PipelineContext.for_owner(scope, owner, embeds_later=True, now=now))
     except (KeyRotated, SpaceShredded):
-        # Rare; the second attempt reads the current key version, or makes the end user's new space.
-        return run(memories, PipelineContext.for_end_user(scope, end_user, embeds_later=True, now=now))
+        # Rare; the second attempt reads the current key version, or makes the owner's new space.
+        return run(memories, PipelineContext.for_owner(scope, owner, embeds_later=True, now=now))
 
 
 def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:

@@ -42,7 +42,7 @@ from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.projects.scope import NAMED_KINDS, Scope, SpaceRef
 from apps.tenants.models import EXTERNAL_ID, EndUser
 from text.terms import terms
 
@@ -267,7 +267,7 @@ class EndUsers(SealedColumns):
     def open_one(self, scope: Scope, row_id: int) -> None:
         super().open_one(scope, row_id)
         person = EndUser.objects.within(scope).filter(pk=row_id)
-        spaces = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=row_id)
+        spaces = Space.objects.within(scope).filter(kind__in=NAMED_KINDS, owner_id=row_id)
         if not all(row.is_bound() for row in person) or not all(row.is_bound() for row in spaces):
             raise DecryptError("row_mac")
 
