@@ -123,8 +123,12 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         source=memory.source,
         source_kind="tool",
         session_id=memory.session_id,
+        tags=memory.tags,
+        importance=memory.importance,
+        pinned=memory.pinned,
         typed=memory,
     )
+    context = memory.labels.context if memory.labels else ""
     candidate = MemoryCandidate(
         proposal=proposal,
         text=memory.text,
@@ -132,14 +136,18 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         key=memory.topic_key,
         extractor_confidence=1.0,
         text_mac=text_mac(cipher, memory.text, voice=speaker_key(proposal)),
-        public_id=typed_public_id(cipher, memory.type, memory.topic_key, memory.content, project_id=project_id),
+        public_id=typed_public_id(
+            cipher, memory.type, memory.topic_key, memory.content, project_id=project_id, context=context
+        ),
         terms=terms(memory.text.reveal()),
         lasts=_lifetime(memory),
         vector=None if memory.type == "task" else memory.vector,
     )
-    if memory.topic_key is not None and type_.group:
+    if (memory.topic_key is not None or context) and type_.group:
         candidate.value = memory.value
-        candidate.slot = slot_in_group(cipher, type_.group, memory.topic_key, project_id=project_id)
+        candidate.slot = slot_in_group(
+            cipher, type_.group, memory.topic_key or "", project_id=project_id, context=context
+        )
         candidate.value_mac = value_mac(cipher, memory.value)
     return candidate
 
