@@ -33,6 +33,8 @@ SPECTACULAR_SETTINGS = {
         "RouteEnum": "apps.api.memory.search_routed.CHOICES",
         "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
         "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
+        "ScopeEnum": "apps.api.exports.views.REACHES",
+        "PlatformScopeEnum": "apps.api.platform.base.SCOPES",
         "KindEnum": ["contradiction", "conflict"],
         "TypeFieldKindEnum": "apps.memories.type_fields.KINDS",
     },

@@ -95,6 +95,15 @@ class NoKeyMay(HasPermission):
         raise ApiStepUpRequired
 
 
+class NoKeyDeletes(HasPermission):
+    """As ``NoKeyMay``, but for deletes alone."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        if request.method == "DELETE":
+            raise ApiStepUpRequired
+        return super().has_permission(request, view)
+
+
 class KeyMayRetire(HasPermission):
     """For deletes.  A key may at most soft-delete memories, and only if the tenant's policy allows it.  The policy is
     checked first, so that the refusal reveals nothing."""

@@ -246,13 +246,21 @@ def _header(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/headers/{name}"}
 
 
+# What begins the names of error responses, and their schema.
+_REFUSALS: Final = (
+    ("Refused", "Refusal"),
+    ("ProfileRefused", "ProfileRefusal"),
+    ("PlatformRefused", "PlatformRefusal"),
+)
+
+
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Postprocessing hook of drf-spectacular: add the error responses shared by all operations, each defined once."""
     result["components"]["headers"] = ANSWER_HEADERS
     result["components"]["securitySchemes"] = SCHEMES
     result["components"]["responses"] = {
         f"{prefix}{status}": _refusal(status, schema)
-        for prefix, schema in (("Refused", "Refusal"), ("ProfileRefused", "ProfileRefusal"))
+        for prefix, schema in _REFUSALS
         for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING, *OF_SOME})
     }
     return result

@@ -70,6 +70,8 @@ from apps.api.memory.search_routed import SearchRoutedView
 from apps.api.memory.summarize import ClustersView, SummarizeView
 from apps.api.memory.synthesize import SynthesizeView
 from apps.api.memory.upload import UploadView
+from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
+from apps.api.platform.nodes import MemoryNodesView
 from apps.api.profiles.checkpoints import CheckpointsView, RewindView
 from apps.api.profiles.erasures import ErasuresView, ErasureView
 from apps.api.profiles.extract import ExtractView
@@ -199,6 +201,9 @@ urlpatterns = [
     path("v1/memory/<str:ns>/<str:profile>/rewind", RewindView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures", ErasuresView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>", ErasureView.as_view()),
+    path("api/v1/memories", PlatformMemoriesView.as_view()),
+    path("api/v1/memories/<str:platform_id>", PlatformMemoryView.as_view()),
+    path("api/v1/memory-nodes", MemoryNodesView.as_view()),
     path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),

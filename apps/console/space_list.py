@@ -11,8 +11,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_tenant
 from apps.memories.lineage import NOT_STALE
+from apps.memories.spaces import shown_name
 from apps.projects.models import Space
-from apps.projects.scope import Environment, Scope, SpaceKind, SpaceRef
+from apps.projects.scope import NAMED_KINDS, Environment, Scope, SpaceKind, SpaceRef
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import EXTERNAL_ID, EndUser
 
@@ -21,7 +22,7 @@ COUNTED: Final = 1_000  # most memories counted per space; beyond it the page sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A space and its owner.  name: the tenant's own id for the end user; None if the space has no end user."""
+    """A space and its owner.  name: the tenant's own id for the end user or agent; None if the space has neither."""
 
     space: SpaceRef
     name: Plaintext | None
@@ -29,7 +30,10 @@ class Owner:
     @property
     def label(self) -> str:
         """Display name."""
-        return self.name.reveal() if self.name else f"{self.space.kind.value} {self.space.owner_id}"
+        if self.name is None:
+            return f"{self.space.kind.value} {self.space.owner_id}"
+        name = shown_name(self.name.reveal())
+        return name if self.space.kind == SpaceKind.END_USER else f"{self.space.kind.value} {name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +135,13 @@ def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
     people = {
         row.pk: row
         for row in EndUser.objects.within(scope).filter(
-            pk__in=[space.owner_id for space in spaces if space.kind == SpaceKind.END_USER]
+            pk__in=[space.owner_id for space in spaces if space.kind in NAMED_KINDS]
         )
     }
     cipher = open_tenant(scope.tenant) if people else None
     found = {}
     for space in spaces:
-        row = people.get(space.owner_id) if space.kind == SpaceKind.END_USER else None
+        row = people.get(space.owner_id) if space.kind in NAMED_KINDS else None
         name = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)) if row and cipher else None
         found[space.id] = Owner(space=space, name=name)
     return found

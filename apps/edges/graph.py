@@ -90,7 +90,7 @@ def _draw(scope: Scope, ids: Sequence[int], *, is_truncated: bool, now: datetime
         nodes.append(
             Node(
                 id=row.pk,
-                label=Plaintext(_beginning(text)),
+                label=Plaintext(beginning(text)),
                 type=row.type,
                 importance=row.importance,
                 tier=row.tier,
@@ -102,6 +102,7 @@ def _draw(scope: Scope, ids: Sequence[int], *, is_truncated: bool, now: datetime
     return Graph(nodes=nodes, edges=edges[:most], is_truncated=is_truncated or len(edges) > most)
 
 
-def _beginning(text: str) -> str:
+def beginning(text: str) -> str:
+    """The start of a text on one line, as the label of a node."""
     line = " ".join(text.split())
     return line if len(line) <= LABEL_CHARACTERS else line[: LABEL_CHARACTERS - 1] + "…"

@@ -33,7 +33,7 @@ from apps.erasure.models import ErasedKind
 from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceKind
+from apps.projects.scope import NAMED_KINDS, Scope
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import EndUser, Tenant
 from apps.transfers.exports import files as exports
@@ -157,16 +157,16 @@ def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
 
 
 def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Space:
-    """Detach the space from its owner and return it.  An end user without another space is deleted too."""
+    """Detach the space from its owner and return it.  An end user or agent without another space is deleted too."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
         if space is None:
             raise SpaceNotFound
-        if space.kind == SpaceKind.END_USER:
+        if space.kind in NAMED_KINDS:
             _bury(scope, space, now=now)
         # Lock the end user before the space, as ``get_or_create_end_user`` does, to avoid a deadlock.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
-        is_person = space.kind == SpaceKind.END_USER and bool(person)
+        is_person = space.kind in NAMED_KINDS and bool(person)
         # No owner has a negative id, and the space's own id makes it unique.
         taken = copy(space)
         taken.owner_id = -space.pk

@@ -12,7 +12,7 @@ from apps.erasure.models import TargetKind
 from apps.erasure.shredding import AlreadyShredded
 from apps.memories.models import Memory, MemoryClaim
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceKind
+from apps.projects.scope import NAMED_KINDS, Scope, SpaceKind
 from apps.projects.selectors import get_project
 from apps.tenants.models import Tenant
 
@@ -101,7 +101,7 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
             named = {"kind": "space", "tenant": tenant, "space": str(space.uid)}
             return FoundTarget(named=named, environment=space.environment, spaces=[space])
         case TargetKind.END_USER:
-            spaces = _spaces(scope, SpaceKind.END_USER, target.end_user_id or 0)
+            spaces = _spaces(scope, NAMED_KINDS, target.end_user_id or 0)
             if not spaces:
                 raise ErasureTargetNotFound
             uids = [str(space.uid) for space in spaces]
@@ -112,7 +112,7 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
             with tenant_transaction(scope):
                 mine = Memory.objects.within_tenant(scope).filter(project_id=project.pk)
                 ids = tuple(mine.order_by("pk").values_list("pk", flat=True))
-            spaces = _spaces(scope, SpaceKind.PROJECT, project.pk)
+            spaces = _spaces(scope, (SpaceKind.PROJECT,), project.pk)
             uids = [str(space.uid) for space in spaces]
             named = {"kind": "project", "tenant": tenant, "project": project.public_id, "spaces": uids}
             return FoundTarget(named=named, memory_ids=ids, spaces=spaces)
@@ -165,6 +165,6 @@ def _slots_of_parts(scope: Scope, memory_ids: Collection[int]) -> set[tuple[int,
     return {(space_id, bytes(slot)) for space_id, slot in claims.values_list("space_id", "slot") if slot is not None}
 
 
-def _spaces(scope: Scope, kind: SpaceKind, owner_id: int) -> list[Space]:
+def _spaces(scope: Scope, kinds: Sequence[SpaceKind], owner_id: int) -> list[Space]:
     with tenant_transaction(scope):
-        return list(Space.objects.within(scope).filter(kind=kind, owner_id=owner_id).order_by("pk"))
+        return list(Space.objects.within(scope).filter(kind__in=kinds, owner_id=owner_id).order_by("pk"))

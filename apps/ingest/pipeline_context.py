@@ -14,7 +14,7 @@ from apps.adapters.instances import get_embedder
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.memories.lifetimes import Lifetimes, rules_of
-from apps.memories.spaces import get_or_create_end_user, space_of
+from apps.memories.spaces import SpaceOwner, get_or_create_owned, space_of
 from apps.memories.tenant_types import Registry, registry_of
 from apps.policies.retention import Policy, of_project, policies_for, strictest
 from apps.projects.scope import Scope
@@ -57,15 +57,15 @@ class PipelineContext:
             return cls._in(scope, open_space(scope.tenant, scope.space), embeds_later=embeds_later, now=now)
 
     @classmethod
-    def for_end_user(cls, scope: Scope, end_user: str, *, embeds_later: bool = False, now: datetime) -> Self:
-        """As ``for_scope``, in the space of this end user, who is created if unknown."""
+    def for_owner(cls, scope: Scope, owner: SpaceOwner, *, embeds_later: bool = False, now: datetime) -> Self:
+        """As ``for_scope``, in the space of this owner, which is created if unknown."""
         with tenant_transaction(scope):
             cipher = open_tenant(scope.tenant)
-            if space := space_of(scope, end_user, cipher):
+            if space := space_of(scope, owner, cipher):
                 there = scope.in_spaces(space)
                 return cls._in(there, cipher.of_space(space), embeds_later=embeds_later, now=now)
         return cls.for_scope(
-            scope.in_spaces(get_or_create_end_user(scope, end_user, now=now)), embeds_later=embeds_later, now=now
+            scope.in_spaces(get_or_create_owned(scope, owner, now=now)), embeds_later=embeds_later, now=now
         )
 
     @classmethod

@@ -17,7 +17,7 @@ from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
-from apps.memories.spaces import reread_space
+from apps.memories.spaces import SpaceOwner, reread_space
 from apps.outbox.tasks import drain
 from apps.projects.scope import Scope
 
@@ -57,11 +57,11 @@ def remember_for(
     """
     proposals = proposals if embeds_later else read_ahead(scope, proposals, now=now)
     try:
-        tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        tools = PipelineContext.for_owner(scope, SpaceOwner.end_user(end_user), embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
     except SpaceShredded:
         # The space was shredded between the lookup and the lock: retry in the end user's new space.
-        tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        tools = PipelineContext.for_owner(scope, SpaceOwner.end_user(end_user), embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
 
 

@@ -26,7 +26,7 @@ from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
 from apps.ingest.steps.typed_slots import decide
 from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
-from apps.memories.spaces import get_or_create_end_user, space_of
+from apps.memories.spaces import SpaceOwner, get_or_create_owned, space_of
 from apps.memories.tenant_types import Registry
 from apps.memories.typed import TypedMemory
 from apps.memories.types import TYPES
@@ -64,7 +64,12 @@ class TypedOutcome:
 
 
 def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
-    """Write all of these memories of an end user, who is created if unknown, or none.
+    """Write all of these memories of an end user, who is created if unknown, or none; as ``write_owned``."""
+    return write_owned(scope, SpaceOwner.end_user(end_user), memories, now=now)
+
+
+def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+    """Write all of these memories into the space of this owner, which is created if unknown, or none.
 
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
     Raises ForbiddenContent.
@@ -72,10 +77,10 @@ def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *,
     _refuse_forbidden(memories)
     write = retried(_write)
     try:
-        return write(scope, end_user, memories, now=now)
+        return write(scope, owner, memories, now=now)
     except (KeyRotated, SpaceShredded):
-        # Rare; the second attempt reads the current key version, or makes the end user's new space.
-        return write(scope, end_user, memories, now=now)
+        # Rare; the second attempt reads the current key version, or makes the owner's new space.
+        return write(scope, owner, memories, now=now)
 
 
 def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
@@ -88,13 +93,13 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
         raise ForbiddenContent(f"memories.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
 
 
-def _write(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
     with tenant_transaction(scope, is_planned=True):
         cipher = open_tenant(scope.tenant, writing=True)
-        if space := space_of(scope, end_user, cipher):
+        if space := space_of(scope, owner, cipher):
             return _write_in(scope.in_spaces(space), cipher.of_space(space), memories, now=now)
-    get_or_create_end_user(scope, end_user, now=now)
-    return _write(scope, end_user, memories, now=now)
+    get_or_create_owned(scope, owner, now=now)
+    return _write(scope, owner, memories, now=now)
 
 
 def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
@@ -141,8 +146,12 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         source=memory.source,
         source_kind="tool",
         session_id=memory.session_id,
+        tags=memory.tags,
+        importance=memory.importance,
+        pinned=memory.pinned,
         typed=memory,
     )
+    context = memory.labels.context if memory.labels else ""
     candidate = MemoryCandidate(
         proposal=proposal,
         text=memory.text,
@@ -150,14 +159,18 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         key=memory.topic_key,
         extractor_confidence=1.0,
         text_mac=text_mac(cipher, memory.text, voice=speaker_key(proposal)),
-        public_id=typed_public_id(cipher, memory.type, memory.topic_key, memory.content, project_id=project_id),
+        public_id=typed_public_id(
+            cipher, memory.type, memory.topic_key, memory.content, project_id=project_id, context=context
+        ),
         terms=terms(memory.text.reveal()),
         lasts=_lifetime(memory),
         vector=None if memory.type == "task" else memory.vector,
     )
-    if memory.topic_key is not None and type_.group:
+    if (memory.topic_key is not None or context) and type_.group:
         candidate.value = memory.value
-        candidate.slot = slot_in_group(cipher, type_.group, memory.topic_key, project_id=project_id)
+        candidate.slot = slot_in_group(
+            cipher, type_.group, memory.topic_key or "", project_id=project_id, context=context
+        )
         candidate.value_mac = value_mac(cipher, memory.value)
     return candidate
 

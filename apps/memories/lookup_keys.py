@@ -20,7 +20,8 @@ class LookupValues:
 
     voice: the speaker, as in the digest of the text.  actor: the speaker's name that recall filters by.  value: the
     value in its slot; None without a slot.  once: set if the public id is for this statement alone.
-    typed: of a typed memory, the type that its public id is of.
+    typed: of a typed memory, the type that its public id is of.  context: what else than its key its slot is of.
+    category, workspace: its labels on an agent platform; every memory made there has a category.
     """
 
     voice: str = ""
@@ -29,6 +30,9 @@ class LookupValues:
     value: str | None = None
     once: str = ""
     typed: str = ""
+    context: str = ""
+    category: str = ""
+    workspace: str = ""
 
 
 def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:
@@ -41,9 +45,12 @@ def slot_mac(cipher: SpaceCipher, type_: str, key: str, *, project_id: int | Non
     return slot_in_group(cipher, TYPES[type_].group or "", key, project_id=project_id)
 
 
-def slot_in_group(cipher: SpaceCipher, group: str, key: str, *, project_id: int | None) -> bytes:
-    """The slot in which a new memory replaces an older one: of a group of types, a key and a project, if any."""
-    return cipher.identity_mac("slot", group, str(project_id or ""), key)
+def slot_in_group(cipher: SpaceCipher, group: str, key: str, *, project_id: int | None, context: str = "") -> bytes:
+    """The slot in which a new memory replaces an older one: of a group of types, a key and a project, if any.
+
+    context: what else it is of, if anything.
+    """
+    return cipher.identity_mac("slot", group, str(project_id or ""), key, *([context] if context else []))
 
 
 def value_mac(cipher: SpaceCipher, value: str) -> bytes:
@@ -60,10 +67,11 @@ def public_id(
 
 
 def typed_public_id(
-    cipher: SpaceCipher, type_: str, key: str | None, content: Plaintext, *, project_id: int | None
+    cipher: SpaceCipher, type_: str, key: str | None, content: Plaintext, *, project_id: int | None, context: str = ""
 ) -> str:
-    """The public id of a typed memory: of its type, its project and topic key, and its content (seed-systems T4).
+    """The public id of a typed memory: of its type, its project, topic key and context, and its content.
 
-    content: canonical JSON.
+    content: canonical JSON (seed-systems T4).
     """
-    return cipher.public_id(type_, f"{project_id or ''}\x00{key or ''}", content.reveal())
+    topic = f"{project_id or ''}\x00{key or ''}"
+    return cipher.public_id(type_, f"{topic}\x00{context}" if context else topic, content.reveal())

@@ -32,17 +32,32 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_ten
 from apps.memories import postings
 from apps.memories.claims import Claims
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
-from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, typed_public_id, value_mac
+from apps.memories.lookup_keys import (
+    LookupValues,
+    public_id,
+    slot_in_group,
+    text_mac,
+    typed_public_id,
+    value_mac,
+)
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
 from apps.memories.models.memory import LABEL
 from apps.memories.models.search import EMBEDDING
 from apps.memories.nearest import stored_signs
-from apps.memories.sealing import analysis_bytes, open_handles, open_parts, open_said, open_text, open_typed_content
+from apps.memories.sealing import (
+    analysis_bytes,
+    label_tokens,
+    open_handles,
+    open_parts,
+    open_said,
+    open_text,
+    open_typed_content,
+)
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.projects.scope import NAMED_KINDS, Scope, SpaceRef
 from apps.tenants.models import EXTERNAL_ID, EndUser
 from text.terms import terms
 
@@ -165,8 +180,9 @@ class Memories:
                     Broken(table=MEMORY, record_id=row.pk, space_id=row.space_id, reason=error.reason, seen_at=now)
                 )
                 continue
-            tags = orjson.loads(opened["tags_ct"]) if opened["tags_ct"] and cipher.is_searchable else []
-            tokens = "{" + ",".join(str(cipher.tag_token(tag)) for tag in tags) + "}"
+            tags = orjson.loads(opened["tags_ct"]) if opened["tags_ct"] else []
+            handles = LookupValues(**orjson.loads(opened["handles_ct"] or b"{}"))
+            tokens = "{" + ",".join(map(str, label_tokens(tags, handles, cipher))) + "}"
             text = (opened["text_ct"] or b"").decode()
             found = terms(text)
             opened["analysis_ct"] = analysis_bytes(Plaintext(text), found)  # of the current version
@@ -226,17 +242,20 @@ def _signs(raw: bytes, cipher: SpaceCipher) -> str | None:
 def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: SpaceCipher) -> list[Any]:
     text, handles = open_text(row, before), open_handles(row, before)
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
-    has_slot = row.slot is not None and key is not None and handles.value is not None
+    is_keyed = key is not None or bool(handles.context)
+    has_slot = row.slot is not None and is_keyed and handles.value is not None
     has_ended = row.said_ct is not None and bool(open_parts(row, before))
     if content := open_typed_content(row, handles, before):
-        found = typed_public_id(after, handles.typed, key, content, project_id=row.project_id)
+        found = typed_public_id(after, handles.typed, key, content, project_id=row.project_id, context=handles.context)
     else:
         found = public_id(after, row.type, key, text, handles, project_id=row.project_id)
     return [
         row.pk,
         text_mac(after, text, voice=handles.voice),
         text_mac(after, open_said(row, before), voice=handles.voice) if has_ended else None,
-        slot_in_group(after, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
+        slot_in_group(after, type_.group or "", key or "", project_id=row.project_id, context=handles.context)
+        if has_slot
+        else None,
         value_mac(after, handles.value or "") if has_slot else None,
         found,
         after.session_token(handles.session) if handles.session and after.is_searchable else None,
@@ -267,7 +286,7 @@ class EndUsers(SealedColumns):
     def open_one(self, scope: Scope, row_id: int) -> None:
         super().open_one(scope, row_id)
         person = EndUser.objects.within(scope).filter(pk=row_id)
-        spaces = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=row_id)
+        spaces = Space.objects.within(scope).filter(kind__in=NAMED_KINDS, owner_id=row_id)
         if not all(row.is_bound() for row in person) or not all(row.is_bound() for row in spaces):
             raise DecryptError("row_mac")
 

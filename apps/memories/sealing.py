@@ -38,6 +38,8 @@ from text.analysis import TextAnalysis
 Blob = bytes | memoryview
 # What ``seal_changed`` writes: one revision seals them all.
 REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "fields_ct", "parts_ct", "tag_tokens", "revision")
+CATEGORY: Final = "category"
+WORKSPACE: Final = "workspace"
 MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
@@ -91,7 +93,7 @@ def seal_changed(
         parts = cipher.open_bytes(PARTS, row.pk, bytes(row.parts_ct), revision=row.revision)
     row.revision += 1
     _seal_what_changes(row, cipher, tags=tags, metadata=metadata, fields=fields, parts=parts)
-    row.tag_tokens = _tag_tokens(tags, cipher)
+    row.tag_tokens = label_tokens(tags, open_handles(row, cipher), cipher)
 
 
 def _seal_what_changes(
@@ -114,13 +116,22 @@ def _seal_what_changes(
 def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     """Fill the row's tokens, by which the database filters; none if the space is sealed."""
     session, actor = readable.handles.session, readable.handles.actor
-    row.tag_tokens = _tag_tokens(readable.tags, cipher)
+    row.tag_tokens = label_tokens(readable.tags, readable.handles, cipher)
     row.session_token = cipher.session_token(session) if session and cipher.is_searchable else None
     row.actor_token = cipher.actor_token(actor) if actor and cipher.is_searchable else None
 
 
-def _tag_tokens(tags: Sequence[str], cipher: SpaceCipher) -> list[int]:
-    return [cipher.tag_token(tag) for tag in tags] if cipher.is_searchable else []
+def label_tokens(tags: Sequence[str], handles: LookupValues, cipher: SpaceCipher) -> list[int]:
+    """Of a memory's tags, category and workspace; none if the space is sealed.
+
+    For a category and for a workspace there are two: of its name, and of the fact that there is one.
+    """
+    if not cipher.is_searchable:
+        return []
+    found = [cipher.tag_token(tag) for tag in tags]
+    for kind, name in ((CATEGORY, handles.category), (WORKSPACE, handles.workspace)):
+        found += [cipher.filter_token(kind, name), cipher.filter_token(kind, "")] if name else []
+    return found
 
 
 def open_handles(row: Memory, cipher: SpaceCipher) -> LookupValues:
@@ -258,6 +269,10 @@ def open_memory(
         value=handles.value,
         session=handles.session,
         speaker=handles.actor,
+        slot=bytes(row.slot) if row.slot is not None else None,
+        context=handles.context,
+        category=handles.category,
+        workspace=handles.workspace,
         type=row.type,
         source=row.source,
         source_kind=row.source_kind,

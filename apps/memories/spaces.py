@@ -1,11 +1,13 @@
-"""Finds, creates and locks the spaces of end users."""
+"""Finds, creates and locks spaces: of end users, and those that many share, of an agent or of a project."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 from django.db.models import F
 
 from apps.core.clock import database_time
+from apps.core.errors import Invalid
 from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -24,7 +26,15 @@ _OF_END_USER: Final = (
     "join projects_space space on space.tenant_id = %s and space.environment = %s and space.kind = %s "
     "and space.owner_id = person.id where person.tenant_id = %s and person.external_mac = %s"
 )
-_SEPARATOR = "\x1f"  # a control character, which the API refuses in names
+# Control characters, which the API refuses in names.
+_SEPARATOR: Final = "\x1f"
+_OF_AGENT: Final = "\x1e"
+
+
+class ProjectMissing(Invalid):
+    """Name one project: a memory of a project is not of several."""
+
+    code = "PROJECT_MISSING"
 
 
 def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
@@ -36,22 +46,62 @@ def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
     return user_id if namespace == scope.tenant.name else f"{namespace}{_SEPARATOR}{user_id}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceOwner:
+    """Whose a space is: an end user or an agent, by the tenant's own name; or the scope's one project, without a name.
+
+    A space of an agent or of a project is shared: whatever is in it belongs to no end user.
+    """
+
+    kind: SpaceKind
+    name: str = ""
+
+    @classmethod
+    def end_user(cls, external_id: str) -> Self:
+        return cls(kind=SpaceKind.END_USER, name=external_id)
+
+    @classmethod
+    def agent(cls, name: str) -> Self:
+        return cls(kind=SpaceKind.AGENT, name=name)
+
+    @classmethod
+    def project(cls) -> Self:
+        return cls(kind=SpaceKind.PROJECT)
+
+    @property
+    def external_id(self) -> str:
+        """Of its row of end users: no agent has the row of the end user with its name."""
+        return f"{_OF_AGENT}{self.name}" if self.kind == SpaceKind.AGENT else self.name
+
+
+def shown_name(external_id: str) -> str:
+    """The tenant's own name of an end user or agent, as it was given."""
+    return external_id.removeprefix(_OF_AGENT)
+
+
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     """The space of this end user in the scope's environment, or None if nothing was ever written there.
 
     Raises DecryptError if the rows fail the check that they belong to this end user.
     """
+    return find_owned(scope, SpaceOwner.end_user(external_id))
+
+
+def find_owned(scope: Scope, owner: SpaceOwner) -> SpaceRef | None:
+    """As ``find_end_user``, of any owner.  A scope without one project reaches no project's space."""
     with tenant_transaction(scope):
-        return space_of(scope, external_id, open_tenant(scope.tenant))
+        return space_of(scope, owner, open_tenant(scope.tenant))
 
 
-def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | None:
-    """As ``find_end_user``, inside the tenant's transaction.  cipher: the tenant's."""
-    mac = cipher.end_user_mac(external_id)
+def space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> SpaceRef | None:
+    """As ``find_owned``, inside the tenant's transaction.  cipher: the tenant's."""
+    if owner.kind == SpaceKind.PROJECT:
+        return _of_project(scope)
+    mac = cipher.end_user_mac(owner.external_id)
     with prepared_cursor() as cursor:
         cursor.execute(
             _OF_END_USER,
-            [scope.tenant_id, scope.environment.value, SpaceKind.END_USER.value, scope.tenant_id, mac],
+            [scope.tenant_id, scope.environment.value, owner.kind.value, scope.tenant_id, mac],
         )
         found = cursor.fetchone()
     if found is None:
@@ -59,6 +109,17 @@ def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | 
     space, person = _SPACE.row(found[: _SPACE.count]), _PERSON.row(found[_SPACE.count :])
     _check_owner(scope, person, space)
     return space.ref
+
+
+def _of_project(scope: Scope) -> SpaceRef | None:
+    """Raises DecryptError if the row fails the check that it belongs to the project."""
+    if scope.project_id is None:
+        return None
+    mine = Space.objects.within(scope).filter(environment=scope.environment, kind=SpaceKind.PROJECT)
+    space = mine.filter(owner_id=scope.project_id).first()
+    if space is not None and not space.is_bound():
+        raise DecryptError("row_mac")
+    return space.ref if space else None
 
 
 def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> None:
@@ -152,8 +213,22 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
 
     Raises DecryptError as ``find_end_user``.
     """
-    if found := find_end_user(scope, external_id):
+    return get_or_create_owned(scope, SpaceOwner.end_user(external_id), now=now)
+
+
+def get_or_create_owned(scope: Scope, owner: SpaceOwner, *, now: datetime) -> SpaceRef:
+    """As ``get_or_create_end_user``, of any owner.  Raises ProjectMissing for a project's space without one project."""
+    if found := find_owned(scope, owner):
         return found
+    if owner.kind == SpaceKind.PROJECT:
+        if scope.project_id is None:
+            raise ProjectMissing
+        with tenant_transaction(scope):
+            _make_space(scope, owner.kind, scope.project_id, open_tenant(scope.tenant, writing=True), now=now)
+            if made := _of_project(scope):
+                return made
+            raise SpaceShredded
+    external_id = owner.external_id
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         mac = cipher.end_user_mac(external_id)
@@ -175,18 +250,23 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
             met.bind()
             EndUser.objects.bulk_create(scope, [met], ignore_conflicts=True)
         _check_owner(scope, person)
-        made = Space(
-            tenant_id=scope.tenant_id,
-            environment=scope.environment,
-            kind=SpaceKind.END_USER,
-            owner_id=person.id,
-            identity_version=cipher.identity_version,
-            profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
-            created_at=now,
-        )
-        made.bind()
-        Space.objects.bulk_create(scope, [made], ignore_conflicts=True)
+        _make_space(scope, owner.kind, person.id, cipher, now=now)
         mine = Space.objects.within(scope).filter(environment=scope.environment)
-        space = mine.get(kind=SpaceKind.END_USER, owner_id=person.id)
+        space = mine.get(kind=owner.kind, owner_id=person.id)
         _check_owner(scope, person, space)
         return space.ref
+
+
+def _make_space(scope: Scope, kind: SpaceKind, owner_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
+    """Insert the space, unless it is there.  Inside the tenant's transaction.  cipher: the tenant's."""
+    made = Space(
+        tenant_id=scope.tenant_id,
+        environment=scope.environment,
+        kind=kind,
+        owner_id=owner_id,
+        identity_version=cipher.identity_version,
+        profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
+        created_at=now,
+    )
+    made.bind()
+    Space.objects.bulk_create(scope, [made], ignore_conflicts=True)

@@ -37,11 +37,21 @@ OF_CALLER: Final = "caller-"  # begins the embedder of a vector that came with i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformLabels:
+    """Labels of a memory of an agent platform.  context: what else than its key it replaces an older one by."""
+
+    category: str
+    workspace: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedMemory:
     """A memory as its caller states it.
 
     content: canonical JSON (``canonical_json``).  vector: the caller's own, unit length, of any number of dimensions;
-    None for one of ours.  ttl: of a task; None for the default.
+    None for one of ours.  ttl: None for the default of its type.  importance: 0..1.
+    labels: of an agent platform; the content is then an object with ``value``, a string.
     """
 
     type: str
@@ -53,6 +63,10 @@ class TypedMemory:
     session_id: str | None = None
     source: str = ""
     ttl: timedelta | None = None
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    pinned: bool = False
+    labels: PlatformLabels | None = None
 
     @property
     def text(self) -> Plaintext:
@@ -63,9 +77,11 @@ class TypedMemory:
 
     @property
     def value(self) -> str:
-        """The value under its topic key: the only value of its content, or else the content."""
+        """The value under its topic key: the only value of its content, else the content; of a platform, its value."""
         content = orjson.loads(self.content.reveal())
-        if isinstance(content, dict) and len(content) == 1:
+        if self.labels:
+            content = content["value"]
+        elif isinstance(content, dict) and len(content) == 1:
             (content,) = content.values()
         value = content if isinstance(content, str) else canonical_json(content)
         return value[:_LONGEST_VALUE]

@@ -164,14 +164,16 @@ def _set_fields(row: Memory, wish: TypeRequest, text: Plaintext, cipher: SpaceCi
 def _columns_of(row: Memory, wish: TypeRequest, key: str | None, text: Plaintext, cipher: SpaceCipher) -> list[Any]:
     """The new values in the order of ``_COLUMNS``, without the last two."""
     handles, type_, before = open_handles(row, cipher), wish.type, wish.back_to
-    has_slot = bool(type_.group and key) and (before is None or before.had_slot)
+    has_slot = bool(type_.group and (key or handles.context)) and (before is None or before.had_slot)
     if has_slot and handles.value is None:
         handles = replace(handles, value=normalised(text.reveal()))
     prior = before.prior if before else type_.prior
     return [
         row.pk,
         type_.name,
-        slot_in_group(cipher, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
+        slot_in_group(cipher, type_.group or "", key or "", project_id=row.project_id, context=handles.context)
+        if has_slot
+        else None,
         value_mac(cipher, handles.value or "") if has_slot else None,
         row.public_id  # of a typed memory, it is of the type that the caller stated
         if handles.typed

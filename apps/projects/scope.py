@@ -3,7 +3,7 @@
 import uuid
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 
 class Environment(StrEnum):
@@ -22,6 +22,10 @@ class SpaceKind(StrEnum):
     ORG = "org"
 
 
+# Spaces of these kinds belong to a row of end users (``EndUser``), which holds the tenant's own name of the owner.
+NAMED_KINDS: Final = (SpaceKind.END_USER, SpaceKind.AGENT)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantRef:
     id: int
@@ -33,8 +37,8 @@ class TenantRef:
 class SpaceRef:
     """One vector namespace, one set of derived keys.
 
-    owner_id: the end user's id if the kind is end_user.  identity_version: version of the key that its handles are made
-    with.
+    owner_id: id of the end user or agent (a row of ``EndUser``), or of the project.  identity_version: version of the
+    key that its handles are made with.
     """
 
     id: int

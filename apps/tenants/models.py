@@ -179,7 +179,9 @@ class Membership(BoundModel, BaseModel):
 
 
 class EndUser(BoundModel, ScopedModel):
-    """An end user: the tenant's own id for a person, stored as a keyed hash for lookup and encrypted for display.
+    """An end user or an agent: the tenant's own id, stored as a keyed hash for lookup and encrypted for display.
+
+    An agent's begins with a control character (``apps.memories.spaces``), and its spaces are of another kind.
 
     The wire calls the integer ``id`` ``user_id``.
     """

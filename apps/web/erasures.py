@@ -15,7 +15,7 @@ from apps.erasure.receipt_log import get_receipt
 from apps.erasure.selectors import get_erasure, list_erasures
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
-from apps.projects.scope import SpaceKind
+from apps.projects.scope import NAMED_KINDS
 from apps.projects.selectors import get_project, list_projects
 from apps.tenants.members import reach_of
 from apps.web.memories import find
@@ -66,10 +66,10 @@ def erase_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id
 
 @in_tenant(AccessLevel.ASSERTION, methods="GET POST")
 def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """Erase an end user in every environment; for a space without an end user, erase that space."""
+    """Erase an end user or agent in every environment; for a space without one, erase that space."""
     scope = find(at, space_id)
     owner = owner_of(scope, now=at.now)
-    is_person = scope.space.kind == SpaceKind.END_USER
+    is_person = scope.space.kind in NAMED_KINDS
     name = owner.label
     return _erase(
         request,

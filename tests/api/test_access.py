@@ -23,6 +23,7 @@ from apps.api import connectors
 from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
+from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
 from apps.api.profiles.memories import TypedMemoryView
 from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
@@ -672,6 +673,28 @@ TABLE = (
             ("erasures/<str:erasure_id>", "GET", "memory:forget_request", None, 404, 404),
         )
     ),
+    # Agent platforms: memories by their ids are tried on strangers in tests/api/test_agent_platform.py.
+    *(
+        Row(
+            route=f"/api/v1/{route}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=status,
+            denied="STEP_UP_REQUIRED" if permission == "memory:delete" else "INSUFFICIENT_SCOPE",
+            varying=("data",) if method == "POST" else (),
+        )
+        for route, method, permission, body, status in (
+            ("memories", "POST", "memory:add", {"value": TEXT}, 201),
+            ("memories", "GET", "memory:read", None, 200),
+            ("memories", "DELETE", "memory:delete", None, 403),
+            ("memories/<str:platform_id>", "GET", "memory:read", None, 404),
+            ("memories/<str:platform_id>", "PATCH", "memory:update", {"value": TEXT}, 404),
+            ("memories/<str:platform_id>", "DELETE", "memory:delete", None, 403),
+            ("memory-nodes", "GET", "memory:read", None, 200),
+        )
+    ),
 )
 # One view answers all of these, so tests/api/test_connectors.py tries them in a few tests of their own.
 STUBS = tuple(
@@ -699,6 +722,9 @@ KINDS = [
     BY_NAME["GET /v1/memory/<str:tenant_id>/<path:user_id>/list"],
     BY_NAME["POST /v1/memory/<str:ns>/<str:profile>/recall"],
     BY_NAME["DELETE /v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>"],
+    BY_NAME["GET /api/v1/memories"],
+    BY_NAME["DELETE /api/v1/memories"],
+    BY_NAME["DELETE /api/v1/memories/<str:platform_id>"],
     BY_NAME["PUT /v1/retention"],
     BY_NAME["GET /org/webhooks"],
 ]
@@ -757,6 +783,8 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     PersonView: {"authentication_classes"},
     ForgetView: {"permission_classes"},
     TypedMemoryView: {"permission_classes"},
+    PlatformMemoriesView: {"permission_classes"},
+    PlatformMemoryView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
 }
@@ -774,9 +802,8 @@ def test_no_view_replaces_what_lets_callers_in() -> None:
 
     assert found == OVERRIDES, "Only ApiView lets callers in: test such a view in KINDS of tests/api/test_access.py"
     assert [route for route, _, given in ROUTED if given] == [], "as_view() was given what the view's class should say"
-    assert {row.route for row in KINDS} >= {
-        route for route, view, _ in ROUTED if view in (ForgetView, PurgeView, TypedMemoryView)
-    }
+    of_their_own = {view for view, names in OVERRIDES.items() if "permission_classes" in names}
+    assert {row.route for row in KINDS} >= {route for route, view, _ in ROUTED if view in of_their_own}
 
 
 def test_permission_classes_of_a_view_only_add_to_the_table() -> None:
@@ -1165,7 +1192,9 @@ def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:
 
 def _code(response: Any) -> str:
     body = response.json()
-    return str(body["reason"] if "reason" in body else body["error"]["code"])
+    if "reason" in body:
+        return str(body["reason"])
+    return str(body["error"].get("reason", body["error"]["code"]))
 
 
 def _message(response: Any) -> str:

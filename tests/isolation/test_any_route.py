@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 import yaml
@@ -145,6 +146,7 @@ def settle(api: Api, who: Somebody) -> None:
     profile = f"/v1/memory/{who.tenant}/{who.person}"
     stated = api.said(who, "POST", f"{profile}/memories", {"memories": [typed]})["results"]
     erasure = api.said(who, "POST", f"{profile}/erasures", {"memory_id": stated[0]["id"]})
+    shared = api.said(who, "POST", "/api/v1/memories", {"key": "word", "value": f"{who.word} at last."})
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
     entities = api.said(who, "GET", "/v1/entities")["entities"]
     decisions = api.said(who, "GET", "/memory/decisions")["decisions"]
@@ -158,6 +160,7 @@ def settle(api: Api, who: Somebody) -> None:
         "job_id": ["imp_000000000000000000000000"],
         "public_id": [stated[0]["id"]],
         "erasure_id": [erasure["erasure_id"]],
+        "platform_id": [shared["data"]["id"]],
         "session_id": ["s1"],
     }
 
@@ -198,6 +201,7 @@ def nobody_s() -> dict[str, list[Any]]:
         "job_id": ["imp_0"],
         "public_id": ["mem_0"],
         "erasure_id": ["ers_0"],
+        "platform_id": [str(UUID(int=ABSENT))],
         "session_id": ["s0"],
     }
 

@@ -16,13 +16,13 @@ from apps.api.memory.memory_output import MemoryDetailsOutput, described_body
 from apps.api.operations import operation
 from apps.api.permissions import InsufficientScope
 from apps.api.views import ApiView
+from apps.apikeys.permissions import PINS
 from apps.ingest.memory_details import describe_memory
 from apps.memories.editing import Edit, edit
 from apps.projects.scope import Scope
 from apps.recall import read_log
 
 EDITABLE: Final = ("tags", "importance", "metadata", "fields", "source", "event_type", "pinned")
-PINS: Final = "candidates:review"  # the permission to pin: age limits of retention do not apply to pinned memories
 
 
 class EditInput(WriteInput):

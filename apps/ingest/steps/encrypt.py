@@ -106,6 +106,7 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
     proposal = candidate.proposal
     # Each restatement of an accumulating type is a new row with its own public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
+    labels = proposal.typed.labels if proposal.typed else None
     return LookupValues(
         voice=speaker_key(proposal),
         actor=candidate.actor,
@@ -113,6 +114,9 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
         value=candidate.value if candidate.slot else None,
         once="" if is_same else str(candidate.memory_id),
         typed=candidate.type if proposal.typed else "",
+        context=labels.context if labels else "",
+        category=labels.category if labels else "",
+        workspace=labels.workspace if labels else "",
     )
 
 

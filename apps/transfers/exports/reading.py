@@ -13,8 +13,9 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.sealing import open_memory
+from apps.memories.spaces import shown_name
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.projects.scope import NAMED_KINDS, Scope, SpaceRef
 from apps.tenants.models import EXTERNAL_ID, EndUser
 from apps.transfers.exports import formats
 from apps.transfers.exports.filters import ExportFilters, matching, says
@@ -78,7 +79,7 @@ def next_memories(
             unreadable += 1
             continue
         if says(memory, filters.q):
-            said = formats.row_of(memory, names.get(space.owner_id) if space.kind == SpaceKind.END_USER else None)
+            said = formats.row_of(memory, names.get(space.owner_id), kind=space.kind)
             lines.append(formats.csv_row(said) if job.format == Format.CSV else formats.jsonl(said))
             written.append((row.pk, row.space_id))
     return ExportPart(
@@ -117,12 +118,12 @@ def _ciphers(scope: Scope, spaces: Sequence[Space]) -> dict[int, SpaceCipher]:
 
 
 def names_of(scope: Scope, spaces: Sequence[Space], cipher: SpaceCipher) -> dict[int, str]:
-    """The tenant's own ids of these end users, by our id."""
-    owners = {space.owner_id for space in spaces if space.kind == SpaceKind.END_USER}
+    """The tenant's own ids of the end users and agents that own these spaces, by our id."""
+    owners = {space.owner_id for space in spaces if space.kind in NAMED_KINDS}
     found: dict[int, str] = {}
     for row in EndUser.objects.within(scope).filter(pk__in=owners):
         try:
-            found[row.pk] = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)).reveal()
+            found[row.pk] = shown_name(cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)).reveal())
         except DecryptError:
             continue
     return found
