@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "apps.memories",
     "apps.history",
     "apps.edges",
+    "apps.sources",
     "apps.entities",
     "apps.summaries",
     "apps.ingest",

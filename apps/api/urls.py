@@ -82,6 +82,7 @@ from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeVie
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
 from apps.api.v1.listing import ListView
+from apps.api.v1.objects import ObjectsView, ObjectView
 from apps.api.v1.privacy import PrivacyRequestsView
 from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
@@ -166,6 +167,8 @@ urlpatterns = [
     path("v1/entities/<int:entity_id>", EntityView.as_view()),
     path("v1/entities/<int:entity_id>/merge", MergeView.as_view()),
     path("v1/entities/<int:entity_id>/unmerge", UnmergeView.as_view()),
+    path("v1/objects", ObjectsView.as_view()),
+    path("v1/objects/<int:object_id>", ObjectView.as_view()),
     path("v1/sessions", ConversationSessionsView.as_view()),
     path("v1/history/append", AppendHistoryView.as_view()),
     path("v1/history/list", ListHistoryView.as_view()),

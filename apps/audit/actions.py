@@ -88,6 +88,8 @@ class AuditAction(StrEnum):
     MEMORY_SUMMARIZE = "memory.summarize"
     MEMORY_SUMMARY_RETIRED = "memory.summary_retired"
     MEMORY_UPDATE = "memory.update"
+    OBJECT_DELETE = "object.delete"
+    OBJECT_PUT = "object.put"
     ONTOLOGY_UPDATE = "ontology.update"
     OUTBOX_REPLAY = "outbox.replay"
     PRIVACY_BEGIN = "privacy.begin"

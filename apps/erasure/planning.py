@@ -31,6 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
     "memories_memorytransition": "transitions",
     "history_historyturn": "turns",
     "history_stateitem": "states",
+    "sources_externalobject": "objects",
     "ingest_candidate": "candidates",
     "ingest_reviewitem": "waiting",
     "recall_recalltrace": "traces",

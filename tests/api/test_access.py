@@ -24,6 +24,7 @@ from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.profiles.memories import TypedMemoryView
+from apps.api.v1.objects import ObjectView
 from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import OpenedTenant
@@ -487,6 +488,24 @@ TABLE = (
         status=404,
         stranger=404,
     ),
+    Row(route="/v1/objects", method="GET", permission="memory:read", status=200, stranger=200),
+    Row(
+        route="/v1/objects",
+        method="PUT",
+        permission="memory:add",
+        body={"external_id": "wiki/key", "text": TEXT},
+        status=200,
+        stranger=200,
+    ),
+    Row(route="/v1/objects/<int:object_id>", method="GET", permission="memory:read", status=404, stranger=404),
+    Row(
+        route="/v1/objects/<int:object_id>",
+        method="DELETE",
+        permission="memory:delete",
+        status=403,
+        stranger=403,
+        denied="STEP_UP_REQUIRED",
+    ),
     Row(route="/v1/sessions", method="GET", permission="memory:read", status=200, stranger=200),
     Row(
         route="/v1/history/append",
@@ -685,6 +704,7 @@ KINDS = [
     BY_NAME["GET /v1/memory/<str:tenant_id>/<path:user_id>/list"],
     BY_NAME["POST /v1/memory/<str:ns>/<str:profile>/recall"],
     BY_NAME["DELETE /v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>"],
+    BY_NAME["GET /v1/objects/<int:object_id>"],
     BY_NAME["PUT /v1/retention"],
     BY_NAME["GET /org/webhooks"],
 ]
@@ -743,6 +763,7 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     PersonView: {"authentication_classes"},
     ForgetView: {"permission_classes"},
     TypedMemoryView: {"permission_classes"},
+    ObjectView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
 }
@@ -761,7 +782,7 @@ def test_no_view_replaces_what_lets_callers_in() -> None:
     assert found == OVERRIDES, "Only ApiView lets callers in: test such a view in KINDS of tests/api/test_access.py"
     assert [route for route, _, given in ROUTED if given] == [], "as_view() was given what the view's class should say"
     assert {row.route for row in KINDS} >= {
-        route for route, view, _ in ROUTED if view in (ForgetView, PurgeView, TypedMemoryView)
+        route for route, view, _ in ROUTED if view in (ForgetView, PurgeView, TypedMemoryView, ObjectView)
     }
 
 

@@ -19,7 +19,7 @@ Key = tuple[str, str]
 OUR_APPS = (
     "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "erasure", "history",
     "ingest", "key_management", "memories", "memory_types", "outbox", "policies", "projects", "recall",
-    "retention", "summaries", "tenants", "transfers", "webhooks",
+    "retention", "sources", "summaries", "tenants", "transfers", "webhooks",
 )  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)
 

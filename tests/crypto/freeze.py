@@ -23,6 +23,7 @@ FIELDS = ("memory.text", "memory.summary", "memory.label", "memory.tags", "memor
           "vector.embedding", "end_user.external_id")  # fmt: skip
 PARTS = ("memory.said", "memory.parts")  # sealed since a memory may hold in part: in a file of their own
 ANALYSIS = ("memory.analysis",)  # sealed since ranking reads an analysis in place of a text
+SOURCES = ("external_object.about", "connector.settings", "connector.validators")  # sealed since sources are tracked
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
 TEXTS = (
@@ -61,6 +62,10 @@ def parts() -> list[dict[str, Any]]:
 
 def analysis() -> list[dict[str, Any]]:
     return [_space(4, random.Random("memsync suite 1, analysis"), ANALYSIS)]
+
+
+def sources() -> list[dict[str, Any]]:
+    return [_space(5, random.Random("memsync suite 1, sources"), SOURCES)]
 
 
 def _space(number: int, rng: random.Random, fields: tuple[str, ...] = FIELDS) -> dict[str, Any]:
@@ -166,3 +171,4 @@ def main() -> None:
     write("padding_suite1.json", padding())
     write("parts_suite1.json", parts())
     write("analysis_suite1.json", analysis())
+    write("sources_suite1.json", sources())

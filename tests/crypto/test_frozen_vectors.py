@@ -30,6 +30,7 @@ DIGESTS = {
     "padding_suite1.json": "64aea09d6f28d7272ac9ac47a8280a49",
     "parts_suite1.json": "873f89d8f29e9ba4dcf6376f7c365e7b",
     "analysis_suite1.json": "4a57a850013423a1f86ce17b0f4f4db6",
+    "sources_suite1.json": "1e3f328241f914f431e89a5068192e95",
 }
 
 
@@ -38,7 +39,7 @@ def load(name: str) -> list[Any]:
     return content
 
 
-SPACES = [*load("space_suite1.json"), *load("parts_suite1.json"), *load("analysis_suite1.json")]
+SPACES = [case for name in ("space", "parts", "analysis", "sources") for case in load(f"{name}_suite1.json")]
 KEYED = load("envelope_suite1.json")
 NAMES = [f"{number}-{case['where']['environment'] or 'tenant'}" for number, case in enumerate(SPACES)]
 each_space = pytest.mark.parametrize("case", SPACES, ids=NAMES)
@@ -64,7 +65,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     sealed = [one for case in SPACES for one in case["envelopes"]]
     names = {value for name, value in vars(sealing).items() if name.isupper() and isinstance(value, str)}
 
-    assert len(sealed) == 72
+    assert len(sealed) == 76
     assert len(KEYED) == 64
     assert {case["where"]["environment"] for case in SPACES} == set(envelope.ENVIRONMENTS)
     assert {case["where"]["deployment"] for case in SPACES} == {"memsync", "eu-1", "größe", "a|b"}
