@@ -88,6 +88,11 @@ MAIN: dict[str, Columns] = {
         keyed="passage_macs",
         plain="id created_at tenant_id space_id object_id memory_id repetitions withdrawn_at",
     ),
+    "connectors_connector": Columns(
+        sealed="settings_ct validators_ct",
+        plain="id created_at tenant_id space_id project_id actor kind is_paused every_seconds most_objects most_bytes "
+        "revision key_version next_run_at leased_until status error counts started_at finished_at",
+    ),
     "edges_memoryedge": Columns(
         sealed="metadata_ct resolution_ct",
         plain="id created_at tenant_id space_id from_memory_id to_memory_id type confidence is_automatic key_version "

@@ -34,6 +34,8 @@ SPECTACULAR_SETTINGS = {
         "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
         "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
         "KindEnum": ["contradiction", "conflict"],
+        "ConnectorKindEnum": "apps.api.v1.connectors.KINDS",
+        "ConnectorStatusEnum": "apps.api.v1.connectors.STATUSES",
         "ObjectKindEnum": "apps.sources.sealing.OBJECT_KINDS",
         "TypeFieldKindEnum": "apps.memories.type_fields.KINDS",
     },

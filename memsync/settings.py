@@ -9,6 +9,7 @@ from typing import Any
 
 from memsync.adapter_settings import (  # noqa: F401  (settings)
     CLASSIFIER,
+    CONNECTOR_FETCHER,
     EMBEDDER,
     EXTRACTOR,
     KMS,
@@ -65,6 +66,7 @@ INSTALLED_APPS = [
     "apps.summaries",
     "apps.ingest",
     "apps.transfers",
+    "apps.connectors",
     "apps.recall",
     "apps.breakglass",
     "apps.key_management",
@@ -272,6 +274,8 @@ EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a 
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out a person's privacy request
 WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # per attempt, name resolution included
 WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a finished delivery can be looked up
+# "TENANT:/path", or "*:/path" for all tenants: directories that connectors may read.
+CONNECTOR_FOLDERS = env.list("CONNECTOR_FOLDERS", default=[])
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 

@@ -78,6 +78,7 @@ from apps.api.profiles.sessions import ProfileSessionsView, ProfileSessionView, 
 from apps.api.reference import DocsView, SchemaView
 from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
+from apps.api.v1.connectors import DocumentConnectorsView, DocumentConnectorView, RunConnectorView
 from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeView
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
@@ -169,6 +170,9 @@ urlpatterns = [
     path("v1/entities/<int:entity_id>/unmerge", UnmergeView.as_view()),
     path("v1/objects", ObjectsView.as_view()),
     path("v1/objects/<int:object_id>", ObjectView.as_view()),
+    path("v1/connectors", DocumentConnectorsView.as_view()),
+    path("v1/connectors/<int:connector_id>", DocumentConnectorView.as_view()),
+    path("v1/connectors/<int:connector_id>/run", RunConnectorView.as_view()),
     path("v1/sessions", ConversationSessionsView.as_view()),
     path("v1/history/append", AppendHistoryView.as_view()),
     path("v1/history/list", ListHistoryView.as_view()),

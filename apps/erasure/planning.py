@@ -32,6 +32,7 @@ KINDS: Final[Mapping[str, str]] = {
     "history_historyturn": "turns",
     "history_stateitem": "states",
     "sources_externalobject": "objects",
+    "connectors_connector": "connectors",
     "ingest_candidate": "candidates",
     "ingest_reviewitem": "waiting",
     "recall_recalltrace": "traces",

@@ -25,6 +25,7 @@ PROJECT_TABLES: Final[list[ProjectTable]] = [
     ProjectTable(table="transfers_exportjob"),
     ProjectTable(table="summaries_cluster"),
     ProjectTable(table="sources_externalobject"),
+    ProjectTable(table="connectors_connector"),
 ]
 
 

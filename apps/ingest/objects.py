@@ -18,6 +18,7 @@ from apps.adapters.documents.reading import read_document
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
@@ -89,6 +90,40 @@ def take_object(
         return _take(mine, given, pieces, embeds_later=embeds_later, now=now)
 
     return in_space(scope, end_user, take, now=now)
+
+
+def take_in_space(scope: Scope, given: GivenObject, *, embeds_later: bool = False, now: datetime) -> TakenObject:
+    """As ``take_object``, in the scope's one space.  Raises SpaceShredded."""
+    if same := _seen_again(scope, given, now=now):
+        return same
+    pieces = given.pieces()
+
+    @retried
+    def take() -> TakenObject:
+        with tenant_transaction(scope):
+            return _take(scope, given, pieces, embeds_later=embeds_later, now=now)
+
+    return take()
+
+
+def status_of(scope: Scope, given: GivenObject) -> str:
+    """What ``take_object`` would answer: created, unchanged or refreshed.  scope: one space.  Writes nothing."""
+    cipher = open_space(scope.tenant, scope.space)
+    with tenant_transaction(scope):
+        row = find_object(scope, cipher, given.name)
+    if row is None:
+        return "created"
+    return "unchanged" if row.gone_at is None and bytes(row.digest) == _digest(cipher, given) else "refreshed"
+
+
+def see_object(scope: Scope, name: ObjectName, *, now: datetime) -> None:
+    """Note that an object is still there, though it cannot be read."""
+    cipher = open_space(scope.tenant, scope.space)
+    with tenant_transaction(scope):
+        row = find_object(scope, cipher, name)
+        if row is not None:
+            row.seen_at = now
+            row.save(update_fields=["seen_at"])
 
 
 def end_object(scope: Scope, object_id: int, *, now: datetime) -> TakenObject:
@@ -218,7 +253,7 @@ def _proposal(given: GivenObject, passage: str, *, asked_at: datetime | None) ->
         tags=given.tags,
         importance=0.5,
         role="tool",
-        metadata={"filename": given.filename} if given.filename else {},
+        metadata={"filename": given.filename} if given.name.kind == "file" else {},
         asked_at=asked_at,
     )
 

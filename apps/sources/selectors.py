@@ -74,6 +74,13 @@ def get_object(scope: Scope, object_id: int, *, now: datetime) -> tuple[OpenedOb
         raise
 
 
+def unseen_objects(scope: Scope, connector_id: int, *, since: datetime) -> list[int]:
+    """The ids of a connector's objects that were not seen since then, and are not gone yet, ascending."""
+    with tenant_transaction(scope):
+        rows = objects_of(scope).filter(connector_id=connector_id, gone_at=None, seen_at__lt=since)
+        return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
 def memories_of(scope: Scope, object_id: int) -> list[int]:
     """The ids of the memories that an object of the scope's space states, ascending.  Inside the transaction."""
     links = ObjectMemory.objects.within(scope).filter(space_id=scope.space.id, object_id=object_id, withdrawn_at=None)

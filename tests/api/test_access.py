@@ -24,6 +24,7 @@ from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.profiles.memories import TypedMemoryView
+from apps.api.v1.connectors import DocumentConnectorView
 from apps.api.v1.objects import ObjectView
 from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
@@ -488,6 +489,33 @@ TABLE = (
         status=404,
         stranger=404,
     ),
+    Row(route="/v1/connectors", method="GET", permission="imports:read", status=200, stranger=200),
+    # This server lets no tenant read a folder.
+    Row(
+        route="/v1/connectors",
+        method="POST",
+        permission="imports:write",
+        body={"kind": "folder", "name": "Docs", "location": "/srv/docs"},
+        status=422,
+        stranger=422,
+    ),
+    *(
+        Row(
+            route=f"/v1/connectors/<int:connector_id>{after}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=status,
+            denied="STEP_UP_REQUIRED" if method == "DELETE" else "INSUFFICIENT_SCOPE",
+        )
+        for after, method, permission, body, status in (
+            ("", "GET", "imports:read", None, 404),
+            ("", "PATCH", "imports:write", {"paused": True}, 404),
+            ("", "DELETE", "memory:delete", None, 403),
+            ("/run", "POST", "imports:write", {"dry_run": True}, 404),
+        )
+    ),
     Row(route="/v1/objects", method="GET", permission="memory:read", status=200, stranger=200),
     Row(
         route="/v1/objects",
@@ -705,6 +733,7 @@ KINDS = [
     BY_NAME["POST /v1/memory/<str:ns>/<str:profile>/recall"],
     BY_NAME["DELETE /v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>"],
     BY_NAME["GET /v1/objects/<int:object_id>"],
+    BY_NAME["PATCH /v1/connectors/<int:connector_id>"],
     BY_NAME["PUT /v1/retention"],
     BY_NAME["GET /org/webhooks"],
 ]
@@ -764,6 +793,7 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     ForgetView: {"permission_classes"},
     TypedMemoryView: {"permission_classes"},
     ObjectView: {"permission_classes"},
+    DocumentConnectorView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
 }
@@ -782,7 +812,9 @@ def test_no_view_replaces_what_lets_callers_in() -> None:
     assert found == OVERRIDES, "Only ApiView lets callers in: test such a view in KINDS of tests/api/test_access.py"
     assert [route for route, _, given in ROUTED if given] == [], "as_view() was given what the view's class should say"
     assert {row.route for row in KINDS} >= {
-        route for route, view, _ in ROUTED if view in (ForgetView, PurgeView, TypedMemoryView, ObjectView)
+        route
+        for route, view, _ in ROUTED
+        if view in (ForgetView, PurgeView, TypedMemoryView, ObjectView, DocumentConnectorView)
     }
 
 
