@@ -78,6 +78,21 @@ MAIN: dict[str, Columns] = {
         keyed="item_mac namespace_mac prefix_macs",
         plain="id created_at tenant_id space_id revision updated_at is_indexed embedder key_version",
     ),
+    "sources_externalobject": Columns(
+        sealed="about_ct",
+        keyed="object_mac digest",
+        plain="id created_at tenant_id space_id project_id connector_id kind size revision seen_at changed_at gone_at "
+        "key_version",
+    ),
+    "sources_objectmemory": Columns(
+        keyed="passage_macs",
+        plain="id created_at tenant_id space_id object_id memory_id repetitions withdrawn_at",
+    ),
+    "connectors_connector": Columns(
+        sealed="settings_ct validators_ct",
+        plain="id created_at tenant_id space_id project_id actor kind is_paused every_seconds most_objects most_bytes "
+        "revision key_version next_run_at leased_until status error counts started_at finished_at",
+    ),
     "edges_memoryedge": Columns(
         sealed="metadata_ct resolution_ct",
         plain="id created_at tenant_id space_id from_memory_id to_memory_id type confidence is_automatic key_version "

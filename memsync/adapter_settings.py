@@ -64,3 +64,10 @@ WEBHOOK_SENDER = {
         "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # allowed in addition to public addresses
     },
 }
+CONNECTOR_FETCHER = {
+    "BACKEND": "apps.adapters.senders.http.HttpSender",
+    "OPTIONS": {
+        "allow_http": env.bool("CONNECTOR_ALLOW_HTTP", default=False),
+        "networks": env.list("CONNECTOR_NETWORKS", default=[]),  # allowed in addition to public addresses
+    },
+}

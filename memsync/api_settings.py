@@ -36,6 +36,9 @@ SPECTACULAR_SETTINGS = {
         "ScopeEnum": "apps.api.exports.views.REACHES",
         "PlatformScopeEnum": "apps.api.platform.base.SCOPES",
         "KindEnum": ["contradiction", "conflict"],
+        "ConnectorKindEnum": "apps.api.v1.connectors.KINDS",
+        "ConnectorStatusEnum": "apps.api.v1.connectors.STATUSES",
+        "ObjectKindEnum": "apps.sources.sealing.OBJECT_KINDS",
         "TypeFieldKindEnum": "apps.memories.type_fields.KINDS",
     },
 }

@@ -30,6 +30,7 @@ QUEUES: Final = ("celery", "files", "upkeep")
 ROUTES: Final = {
     "imports.*": {"queue": "files"},
     "exports.*": {"queue": "files"},
+    "connectors.*": {"queue": "files"},
     "retention.*": {"queue": "upkeep"},
     "erasure.*": {"queue": "upkeep"},
     "audit.*": {"queue": "upkeep"},
@@ -110,6 +111,7 @@ app.conf.beat_schedule = {
         "options": {"expires": 3600.0},
     },
     "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
+    "run connectors that are due": {"task": "connectors.tend", "schedule": 30.0, "options": {"expires": 30.0}},
     "tell others": {"task": "webhooks.work", "schedule": 2.0, "options": {"expires": 2.0}},
     "delete old webhook deliveries": {"task": "webhooks.sweep", "schedule": 3600.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},

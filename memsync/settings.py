@@ -9,6 +9,7 @@ from typing import Any
 
 from memsync.adapter_settings import (  # noqa: F401  (settings)
     CLASSIFIER,
+    CONNECTOR_FETCHER,
     EMBEDDER,
     EXTRACTOR,
     KMS,
@@ -60,10 +61,12 @@ INSTALLED_APPS = [
     "apps.memories",
     "apps.history",
     "apps.edges",
+    "apps.sources",
     "apps.entities",
     "apps.summaries",
     "apps.ingest",
     "apps.transfers",
+    "apps.connectors",
     "apps.recall",
     "apps.breakglass",
     "apps.key_management",
@@ -274,6 +277,8 @@ WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # per attempt, nam
 WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a finished delivery can be looked up
 EVENT_HOURS = env.int("EVENT_HOURS", default=24)  # that a listener can read an event again
 EVENT_LISTENERS = env.int("EVENT_LISTENERS", default=1000)  # open event streams of a tenant in each web process
+# "TENANT:/path", or "*:/path" for all tenants: directories that connectors may read.
+CONNECTOR_FOLDERS = env.list("CONNECTOR_FOLDERS", default=[])
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 

@@ -16,7 +16,7 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
 from apps.adapters.rerankers.base import Reranker
-from apps.adapters.senders.base import Sender
+from apps.adapters.senders.base import Fetcher, Sender
 
 
 class LocalKekNotAllowed(ImproperlyConfigured):
@@ -71,6 +71,11 @@ def get_reranker() -> Reranker | None:
 def get_sender() -> Sender:
     """The webhook sender named by ``settings.WEBHOOK_SENDER``; constructing it makes no network call."""
     return cast("Sender", _instance("WEBHOOK_SENDER"))
+
+
+def get_fetcher() -> Fetcher:
+    """The fetcher of connectors named by ``settings.CONNECTOR_FETCHER``; constructing it makes no network call."""
+    return cast("Fetcher", _instance("CONNECTOR_FETCHER"))
 
 
 def get_kms() -> KekProvider:

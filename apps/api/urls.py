@@ -81,11 +81,13 @@ from apps.api.profiles.sessions import ProfileSessionsView, ProfileSessionView, 
 from apps.api.reference import DocsView, SchemaView
 from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
+from apps.api.v1.connectors import DocumentConnectorsView, DocumentConnectorView, RunConnectorView
 from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeView
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
 from apps.api.v1.listing import ListView
 from apps.api.v1.live_events import EventPageView, EventStreamView
+from apps.api.v1.objects import ObjectsView, ObjectView
 from apps.api.v1.privacy import PrivacyRequestsView
 from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
@@ -172,6 +174,11 @@ urlpatterns = [
     path("v1/entities/<int:entity_id>", EntityView.as_view()),
     path("v1/entities/<int:entity_id>/merge", MergeView.as_view()),
     path("v1/entities/<int:entity_id>/unmerge", UnmergeView.as_view()),
+    path("v1/objects", ObjectsView.as_view()),
+    path("v1/objects/<int:object_id>", ObjectView.as_view()),
+    path("v1/connectors", DocumentConnectorsView.as_view()),
+    path("v1/connectors/<int:connector_id>", DocumentConnectorView.as_view()),
+    path("v1/connectors/<int:connector_id>/run", RunConnectorView.as_view()),
     path("v1/sessions", ConversationSessionsView.as_view()),
     path("v1/sessions/summarize", SummarizeSessionView.as_view()),
     path("v1/history/append", AppendHistoryView.as_view()),

@@ -20,6 +20,7 @@ from apps.memories.spaces import lock_space
 from apps.outbox.services import enqueue
 from apps.projects.models import Project, Space
 from apps.projects.scope import Environment, Scope
+from apps.sources.models import ObjectMemory
 from apps.summaries.models import Cluster, ClusterMember
 from apps.transfers.exports.files import discard
 
@@ -37,6 +38,7 @@ ALONG: Final = (
     ("feedback", "memories_memoryfeedback", ("memory_id",)),
     ("members", "summaries_clustermember", ("memory_id",)),
     ("links", "ingest_derivedfact", ("memory_id",)),
+    ("links", "sources_objectmemory", ("memory_id",)),
 )
 
 
@@ -123,15 +125,17 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
             for column in columns:
                 found[kind] += _count(scope, table, column, every)
         found["candidates"] = _count(scope, "ingest_candidate", "memory_id", every)
-        found["sources" if with_sources else "residual_sources"] = len(sources)
+        objects = _objects(scope, chosen)
+        found["sources" if with_sources else "residual_sources"] = len(sources) + len(objects)
     return +found
 
 
 def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
     """Delete these memories, data derived from them, and pending candidates with the same text; return their number.
 
-    Summaries of them are deleted; topic summaries are remade without them.  with_sources: also delete the turns and
-    state items they were extracted from.  Each batch is one transaction, so an interrupted call can be repeated.
+    Summaries of them are deleted; topic summaries are remade without them.  with_sources: also delete the turns, state
+    items and records of external objects they were made from.  Each batch is one transaction, so an interrupted call
+    can be repeated.
     """
     gone = 0
     for space_id, ids in _by_space(scope, memory_ids):
@@ -174,7 +178,9 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
     clusters = set(
         ClusterMember.objects.within(scope).filter(memory_id__in=chosen).values_list("cluster_id", flat=True)
     )
-    _delete_sources(scope, sources)
+    if with_sources:
+        _delete_sources(scope, sources)
+        _delete(scope, "sources_externalobject", "id", _objects(scope, chosen))
     for table, column, values in (
         ("ingest_candidate", "memory_id", every),
         ("ingest_candidate", "digest", digests),
@@ -218,6 +224,12 @@ def _sources(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
     """Return the ids of the turns and state items from which these memories were extracted."""
     links = DerivedFact.objects.within(scope).filter(memory_id__in=list(memory_ids), memory__is_summary=False)
     return sorted(set(links.values_list("source_id", flat=True)))
+
+
+def _objects(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
+    """Return the ids of the external objects that state or stated these memories."""
+    links = ObjectMemory.objects.within(scope).filter(memory_id__in=list(memory_ids))
+    return sorted(set(links.values_list("object_id", flat=True)))
 
 
 def _delete_sources(scope: Scope, source_ids: Sequence[int]) -> None:

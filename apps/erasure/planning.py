@@ -31,6 +31,8 @@ KINDS: Final[Mapping[str, str]] = {
     "memories_memorytransition": "transitions",
     "history_historyturn": "turns",
     "history_stateitem": "states",
+    "sources_externalobject": "objects",
+    "connectors_connector": "connectors",
     "ingest_candidate": "candidates",
     "ingest_reviewitem": "waiting",
     "recall_recalltrace": "traces",

@@ -24,6 +24,8 @@ PROJECT_TABLES: Final[list[ProjectTable]] = [
     ProjectTable(table="transfers_importjob", kind="imports", is_open="status in ('pending', 'running')"),
     ProjectTable(table="transfers_exportjob"),
     ProjectTable(table="summaries_cluster"),
+    ProjectTable(table="sources_externalobject"),
+    ProjectTable(table="connectors_connector"),
 ]
 
 

@@ -76,7 +76,7 @@ def append_history(
         _distil(mine, {one.id: _of_turn(one) for one in wanted}, now=now)
         return Appended(turns=appended, distilled=[one.id for one in wanted])
 
-    return _in_space(scope, end_user, append, now=now)
+    return in_space(scope, end_user, append, now=now)
 
 
 def delete_history(
@@ -116,7 +116,7 @@ def put_state(
         _distil(mine, {done.item.id: _of_state(done.item)} if wanted else {}, now=now)
         return Stored(put=done, was_distilled=wanted, deleted_facts=gone)
 
-    return _in_space(scope, end_user, put, now=now)
+    return in_space(scope, end_user, put, now=now)
 
 
 def delete_state(
@@ -136,8 +136,8 @@ def delete_state(
         return Deleted(ids=ids, facts=unlink(scope, ids, with_facts=with_facts, now=now))
 
 
-def _in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
-    """Apply the change in one transaction, in the space of this end user."""
+def in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
+    """Apply the change in one transaction, in the space of this end user, who is created if unknown."""
     try:
         return _once(scope, end_user, change, now=now)
     except SpaceShredded:

@@ -1,7 +1,9 @@
 """Remember a document: each passage becomes a memory of its own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Final
 
 from apps.adapters.documents.reading import read_document
@@ -55,19 +57,29 @@ def remember_document(
     return scope, Outcome(decisions=[made for outcome in outcomes for made in outcome.decisions], opened=first)
 
 
-def passages(pieces: Sequence[str]) -> Iterator[str]:
-    """Join the pieces into passages of at most PASSAGE characters; longer pieces are cut."""
-    held: list[str] = []
-    size = 0
-    for piece in pieces:
-        for part in _parts(piece.strip("\n")):
-            if held and size + len(part) > PASSAGE:
-                yield "\n".join(held)
-                held, size = [], 0
-            held.append(part)
-            size += len(part) + 1
-    if held:
-        yield "\n".join(held)
+def passages(pieces: Sequence[str], *, is_known: Callable[[str], bool] | None = None) -> Iterator[str]:
+    """Join the pieces into passages of at most PASSAGE characters; longer pieces are cut.
+
+    is_known: whether a passage is one of an earlier version.  Those are found first, wherever they are now, so that an
+    insertion changes only the passage that it is in.
+    """
+    parts = [part for piece in pieces for part in _parts(piece.strip("\n"))]
+    ends = list(accumulate((len(part) + 1 for part in parts), initial=0))
+    begun = at = 0
+    while at < len(parts):
+        # What one passage would hold from here on.  A passage that ended before an earlier one is found by that one.
+        until = bisect_right(ends, ends[at] + PASSAGE + 1, lo=at + 1) - 1
+        is_there = is_known is not None and is_known("\n".join(parts[at:until]))
+        if begun < at and (is_there or ends[at + 1] - ends[begun] > PASSAGE + 1):
+            yield "\n".join(parts[begun:at])
+            begun = at
+        if is_there:
+            yield "\n".join(parts[at:until])
+            begun = at = until
+        else:
+            at += 1
+    if begun < at:
+        yield "\n".join(parts[begun:])
 
 
 def _parts(piece: str) -> Iterator[str]:

@@ -71,7 +71,7 @@ def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: da
         made = {one.memory_id for one in gone if one.is_origin}
         left = set(links.filter(memory_id__in=made).values_list("memory_id", flat=True))
         _hand_on(scope, left)
-        return _retire(scope, made - left, now=now) if with_facts and may_retire(scope) else []
+        return retire(scope, made - left, now=now) if with_facts and may_retire(scope) else []
 
 
 def withdraw_covering(scope: Scope, turn_ids: Sequence[int], *, now: datetime) -> None:
@@ -102,7 +102,11 @@ def may_retire(scope: Scope) -> bool:
     return policy == KeyDeletes.RETIRE and "memory:delete" in scope.permissions
 
 
-def _retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
+def retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
+    """Soft-delete these memories, except those on legal hold; returns the ids, ascending.
+
+    Inside the tenant's transaction, for a caller who may delete.
+    """
     space, cipher = lock_space(scope)
     mine = Memory.objects.within(scope).existing(now).filter(pk__in=memory_ids, legal_hold=False)
     rows = list(mine.order_by("pk").select_for_update(no_key=True))

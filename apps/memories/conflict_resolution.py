@@ -5,17 +5,11 @@ from datetime import datetime
 from apps.core.errors import Conflict
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import end_parts, validity
-from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector, Validity
+from apps.memories.models import Memory, MemoryClaim, Validity
 from apps.memories.sealing import open_parts
-from apps.memories.validity import Periods
-from apps.outbox.services import enqueue
+from apps.memories.validity_changes import save_change
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-
-_CHANGED = (
-    "validity", "superseded_by", "superseded_at", "superseded_reason", "valid_from", "valid_to", "known_from",
-    "changed_txid", "updated_at",
-)  # fmt: skip
 
 
 class WinnerSuperseded(Conflict):
@@ -59,7 +53,7 @@ def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: da
     loser.superseded_at, loser.superseded_reason = now, "resolved"
     held[loser_id].end_latest(held[winner_id].latest.start, now=now)
     # Save the loser first: the unique constraint on the slot is checked at every statement.
-    _save(scope, loser, held[loser_id], txid, "superseded", winner_id, now=now)
+    save_change(scope, loser, held[loser_id], txid, "superseded", winner_id, now=now)
     was = winner.validity
     if was == Validity.SUPERSEDED:
         winner.validity, winner.superseded_by_id, winner.superseded_at, winner.superseded_reason = place
@@ -68,7 +62,7 @@ def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: da
         winner.validity = Validity.CURRENT
     if was == Validity.SUPERSEDED or winner.validity != was:
         event = "superseded" if not winner.is_live() else "revived" if was == Validity.SUPERSEDED else "settled"
-        _save(scope, winner, held[winner_id], txid, event, winner.superseded_by_id, now=now)
+        save_change(scope, winner, held[winner_id], txid, event, winner.superseded_by_id, now=now)
     return True
 
 
@@ -97,27 +91,3 @@ def _next(scope: Scope) -> Space:
     space.txid += 1
     space.save(update_fields=["txid"])
     return space
-
-
-def _save(
-    scope: Scope, row: Memory, held: Periods, txid: int, event: str, other_id: int | None, *, now: datetime
-) -> None:
-    held.put_into(row)
-    validity.write(scope, row.space_id, {row.pk: held}, now=now)
-    row.changed_txid, row.updated_at = txid, now
-    row.save(update_fields=_CHANGED)
-    vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)
-    vectors.update(live=row.is_live())
-    if row.is_live():
-        # A refresh skips superseded memories, so the vector may be outdated; embedding it again is harmless.
-        enqueue(scope, "embed", [row.pk], now=now)
-    MemoryTransition.objects.create(
-        scope,
-        memory_id=row.pk,
-        space_id=row.space_id,
-        txid=txid,
-        event=event,
-        actor=scope.principal.label,
-        other_id=other_id,
-        created_at=now,
-    )

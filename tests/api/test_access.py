@@ -25,6 +25,8 @@ from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
 from apps.api.profiles.memories import TypedMemoryView
+from apps.api.v1.connectors import DocumentConnectorView
+from apps.api.v1.objects import ObjectView
 from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import OpenedTenant
@@ -491,6 +493,51 @@ TABLE = (
         status=404,
         stranger=404,
     ),
+    Row(route="/v1/connectors", method="GET", permission="imports:read", status=200, stranger=200),
+    # This server lets no tenant read a folder.
+    Row(
+        route="/v1/connectors",
+        method="POST",
+        permission="imports:write",
+        body={"kind": "folder", "name": "Docs", "location": "/srv/docs"},
+        status=422,
+        stranger=422,
+    ),
+    *(
+        Row(
+            route=f"/v1/connectors/<int:connector_id>{after}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=status,
+            denied="STEP_UP_REQUIRED" if method == "DELETE" else "INSUFFICIENT_SCOPE",
+        )
+        for after, method, permission, body, status in (
+            ("", "GET", "imports:read", None, 404),
+            ("", "PATCH", "imports:write", {"paused": True}, 404),
+            ("", "DELETE", "memory:delete", None, 403),
+            ("/run", "POST", "imports:write", {"dry_run": True}, 404),
+        )
+    ),
+    Row(route="/v1/objects", method="GET", permission="memory:read", status=200, stranger=200),
+    Row(
+        route="/v1/objects",
+        method="PUT",
+        permission="memory:add",
+        body={"external_id": "wiki/key", "text": TEXT},
+        status=200,
+        stranger=200,
+    ),
+    Row(route="/v1/objects/<int:object_id>", method="GET", permission="memory:read", status=404, stranger=404),
+    Row(
+        route="/v1/objects/<int:object_id>",
+        method="DELETE",
+        permission="memory:delete",
+        status=403,
+        stranger=403,
+        denied="STEP_UP_REQUIRED",
+    ),
     Row(route="/v1/sessions", method="GET", permission="memory:read", status=200, stranger=200),
     Row(
         route="/v1/sessions/summarize",
@@ -725,6 +772,8 @@ KINDS = [
     BY_NAME["GET /api/v1/memories"],
     BY_NAME["DELETE /api/v1/memories"],
     BY_NAME["DELETE /api/v1/memories/<str:platform_id>"],
+    BY_NAME["GET /v1/objects/<int:object_id>"],
+    BY_NAME["PATCH /v1/connectors/<int:connector_id>"],
     BY_NAME["PUT /v1/retention"],
     BY_NAME["GET /org/webhooks"],
 ]
@@ -785,6 +834,8 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     TypedMemoryView: {"permission_classes"},
     PlatformMemoriesView: {"permission_classes"},
     PlatformMemoryView: {"permission_classes"},
+    ObjectView: {"permission_classes"},
+    DocumentConnectorView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
 }

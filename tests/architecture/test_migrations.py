@@ -17,9 +17,9 @@ from tests.architecture import walls
 
 Key = tuple[str, str]
 OUR_APPS = (
-    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "erasure", "history",
+    "accounts", "apikeys", "audit", "breakglass", "connectors", "crypto", "edges", "entities", "erasure", "history",
     "ingest", "key_management", "memories", "memory_types", "outbox", "policies", "projects", "recall",
-    "retention", "summaries", "tenants", "transfers", "webhooks",
+    "retention", "sources", "summaries", "tenants", "transfers", "webhooks",
 )  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)
 

@@ -80,6 +80,24 @@ def test_of_a_long_answer_the_beginning_is_read(receiver: Receiver, sender: Http
     assert time.monotonic() - began < 4
 
 
+def test_a_page_is_read_up_to_its_limit_and_with_its_headers(receiver: Receiver, sender: HttpSender) -> None:
+    receiver.headers, receiver.body = {"ETag": '"1"'}, b"x" * 5_000
+
+    got = sender.get(receiver.url, {"If-None-Match": '"0"'}, seconds=5, most_bytes=1_500)
+
+    assert (got.status, got.body, got.headers["etag"]) == (200, b"x" * 1_500, '"1"')
+    assert receiver.received[0].headers["If-None-Match"] == '"0"'
+
+
+def test_no_page_of_a_private_address_is_read(receiver: Receiver) -> None:
+    guarded = HttpSender(allow_http=True, resolve=receiver.resolve)
+
+    with pytest.raises(AddressRefused) as refused:
+        guarded.get(receiver.url, {}, seconds=5, most_bytes=10)
+
+    assert (refused.value.cause, receiver.received) == ("private", [])
+
+
 def _silent(handler: BaseHTTPRequestHandler) -> None:
     time.sleep(3)
 

@@ -24,6 +24,7 @@ FIELDS = ("memory.text", "memory.summary", "memory.label", "memory.tags", "memor
 PARTS = ("memory.said", "memory.parts")  # sealed since a memory may hold in part: in a file of their own
 FIELDS_OF_TYPES = ("memory.fields",)  # sealed since types may have fields
 ANALYSIS = ("memory.analysis",)  # sealed since ranking reads an analysis in place of a text
+SOURCES = ("external_object.about", "connector.settings", "connector.validators")  # sealed since sources are tracked
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
 TEXTS = (
@@ -66,6 +67,10 @@ def analysis() -> list[dict[str, Any]]:
 
 def fields_of_types() -> list[dict[str, Any]]:
     return [_space(5, random.Random("memsync suite 1, fields of types"), FIELDS_OF_TYPES)]
+
+
+def sources() -> list[dict[str, Any]]:
+    return [_space(5, random.Random("memsync suite 1, sources"), SOURCES)]
 
 
 def _space(number: int, rng: random.Random, fields: tuple[str, ...] = FIELDS) -> dict[str, Any]:
@@ -172,3 +177,4 @@ def main() -> None:
     write("parts_suite1.json", parts())
     write("analysis_suite1.json", analysis())
     write("fields_suite1.json", fields_of_types())
+    write("sources_suite1.json", sources())

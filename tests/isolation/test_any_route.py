@@ -148,6 +148,8 @@ def settle(api: Api, who: Somebody) -> None:
     erasure = api.said(who, "POST", f"{profile}/erasures", {"memory_id": stated[0]["id"]})
     shared = api.said(who, "POST", "/api/v1/memories", {"key": "word", "value": f"{who.word} at last."})
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
+    page = {"external_id": f"wiki/{who.word}", "title": who.word, "text": f"The {who.word} boiler is in the cellar."}
+    stored = api.said(who, "PUT", "/v1/objects", page)
     entities = api.said(who, "GET", "/v1/entities")["entities"]
     decisions = api.said(who, "GET", "/memory/decisions")["decisions"]
     who.ids = {
@@ -162,6 +164,7 @@ def settle(api: Api, who: Somebody) -> None:
         "erasure_id": [erasure["erasure_id"]],
         "platform_id": [shared["data"]["id"]],
         "session_id": ["s1"],
+        "object_id": [stored["id"]],
     }
 
 
@@ -203,6 +206,7 @@ def nobody_s() -> dict[str, list[Any]]:
         "erasure_id": ["ers_0"],
         "platform_id": [str(UUID(int=ABSENT))],
         "session_id": ["s0"],
+        "object_id": [ABSENT],
     }
 
 
@@ -222,6 +226,7 @@ def view(api: Api, who: Somebody) -> Iterator[tuple[str, bytes]]:
         yield f"relations of {memory_id}", api.call(who, "GET", f"/memory/{memory_id}/relations")[1]
     yield "requests", api.call(who, "GET", f"/memory/forget-requests/{who.ids['request_id'][0]}")[1]
     yield "entities", api.call(who, "GET", "/v1/entities")[1]
+    yield "objects", api.call(who, "GET", "/v1/objects")[1]
     yield "decisions", api.call(who, "GET", "/memory/decisions")[1]
     yield "turns", api.call(who, "POST", "/v1/history/list", {**named, "session_id": "s1"})[1]
     yield "state", api.call(who, "POST", "/v1/state/list", {**named, "namespace_prefix": ["users"]})[1]

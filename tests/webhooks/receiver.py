@@ -57,6 +57,9 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
             self.wfile.write(receiver.body)
 
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def log_message(self, *_: object) -> None:
             pass
 

@@ -1,4 +1,4 @@
-"""Post over HTTP(S), with the standard library, to addresses that untrusted users choose.  Nothing else here does.
+"""Post and get over HTTP(S), with the standard library, at addresses that untrusted users choose.  Nothing else does.
 
 Attacks and defences:
 
@@ -25,7 +25,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from apps.adapters.senders.addresses import Address, is_allowed
-from apps.adapters.senders.base import AddressRefused, Answered, SendFailed
+from apps.adapters.senders.base import AddressRefused, Answered, Fetched, SendFailed
 from apps.adapters.timeout import run_with_timeout
 
 CONNECT_SECONDS: Final = 5.0
@@ -69,10 +69,38 @@ class HttpSender:
             return  # ``post`` resolves the name again
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
+        got = self._ask("POST", url, body, headers, seconds=seconds, most_bytes=MOST_READ)
+        return Answered(status=got.status, body=got.body)
+
+    def get(self, url: str, headers: Mapping[str, str], *, seconds: float, most_bytes: int) -> Fetched:
+        return self._ask("GET", url, None, headers, seconds=seconds, most_bytes=most_bytes)
+
+    def _ask(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        seconds: float,
+        most_bytes: int,
+    ) -> Fetched:
         parts = self._parts(url)
         opened: list[_Pinned] = []
+
+        def ask(deadline: float) -> Fetched:
+            connection = _Pinned(parts, self._addresses(parts), self._tls, deadline)
+            opened.append(connection)
+            try:
+                connection.request(method, _target(parts), body=body, headers=dict(headers))
+                answer = connection.getresponse()
+                named = {name.lower(): value for name, value in answer.getheaders()}
+                return Fetched(status=answer.status, headers=named, body=answer.read(most_bytes))
+            finally:
+                connection.close()
+
         try:
-            return run_with_timeout(seconds, lambda deadline: self._post(parts, body, headers, deadline, opened))
+            return run_with_timeout(seconds, ask)
         except TimeoutError:
             failed = "timeout"
             for connection in opened:
@@ -109,19 +137,6 @@ class HttpSender:
         if not all(is_allowed(address, self._networks) for address in found):
             raise AddressRefused("private")
         return found
-
-    def _post(
-        self, parts: SplitResult, body: bytes, headers: Mapping[str, str], deadline: float, opened: "list[_Pinned]"
-    ) -> Answered:
-        addresses = self._addresses(parts)
-        connection = _Pinned(parts, addresses, self._tls, deadline)
-        opened.append(connection)
-        try:
-            connection.request("POST", _target(parts), body=body, headers=dict(headers))
-            answer = connection.getresponse()
-            return Answered(status=answer.status, body=answer.read(MOST_READ))
-        finally:
-            connection.close()
 
 
 class _Pinned(http.client.HTTPConnection):

@@ -11,6 +11,7 @@ from apps.ingest.memory_details import DescribedMemory
 from apps.memories.ended_parts import MemoryPart
 from apps.memories.opened import OpenedMemory
 from apps.recall.results import Explanation, Hit
+from apps.sources.sealing import OBJECT_KINDS, OpenedObject
 from text.digest import TextDigest, digest_of
 from text.vocabulary import OTHER
 
@@ -80,6 +81,18 @@ def described_body(found: DescribedMemory) -> dict[str, Any]:
             {"entity_id": one.id, "name": one.name, "type": one.type or OTHER} for one in found.participants
         ],
         "evidence": [f"h_{source_id}" for source_id in found.source_ids],
+        "source_object": None if found.source_object is None else source_object_body(found.source_object),
+    }
+
+
+def source_object_body(one: OpenedObject) -> dict[str, Any]:
+    """An external object, as a memory names it."""
+    return {
+        "id": one.id,
+        "kind": one.name.kind,
+        "external_id": one.name.external_id,
+        "title": one.title.reveal() if one.title else None,
+        "version": one.version,
     }
 
 
@@ -299,6 +312,16 @@ class ParticipantOutput(serializers.Serializer[Any]):
     type = serializers.CharField()
 
 
+class SourceObjectOutput(serializers.Serializer[Any]):
+    """A document that memories were made from; see `/v1/objects/{id}`."""
+
+    id = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=OBJECT_KINDS)
+    external_id = serializers.CharField()
+    title = serializers.CharField(allow_null=True)
+    version = serializers.IntegerField(help_text="Counted from 1.")
+
+
 class MemoryDetailsOutput(MemoryOutput):
     """A memory with its details."""
 
@@ -309,6 +332,9 @@ class MemoryDetailsOutput(MemoryOutput):
     participants = ParticipantOutput(many=True)
     evidence = serializers.ListField(
         child=serializers.CharField(), help_text="Turns and state items (`h_…`) that say the same."
+    )
+    source_object = SourceObjectOutput(
+        allow_null=True, help_text="The document that states it; of a memory that it states no longer, the last one."
     )
 
 

@@ -36,6 +36,8 @@ from apps.memories.sealing import open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.recall.models import RecallTrace
+from apps.sources.models import ExternalObject, ObjectMemory
+from apps.sources.sealing import OBJECT
 from apps.summaries.models import Cluster, ClusterMember
 from apps.transfers.exports import formats
 from apps.transfers.exports.reading import ExportPart, names_of, some_ids
@@ -204,6 +206,17 @@ _SECTIONS: Final[list[Section]] = [
         table=state_sealing.STATE,
     ),
     Section(kind="derived", model=DerivedFact, plain=("source_id", "memory_id", "is_origin", "created_at")),
+    Section(
+        kind="object",
+        model=ExternalObject,
+        plain=("kind", "connector_id", "size", "revision", "seen_at", "changed_at", "gone_at", "created_at"),
+        table=OBJECT,
+    ),
+    Section(
+        kind="object_memory",
+        model=ObjectMemory,
+        plain=("object_id", "memory_id", "withdrawn_at", "created_at"),
+    ),
     Section(
         kind="candidate",
         model=ReviewItem,

@@ -1,0 +1,23 @@
+from django.apps import AppConfig
+
+
+class ConnectorsConfig(AppConfig):
+    name = "apps.connectors"
+    verbose_name = "Connectors"
+
+    def ready(self) -> None:
+        from apps.connectors.models import TABLE, Connector
+        from apps.connectors.reencryption import Connectors
+        from apps.crypto.encrypted_tables import register
+        from apps.transfers.exports import people
+
+        register(Connectors())
+        people.add(
+            people.Section(
+                kind="connector",
+                model=Connector,
+                plain=("kind", "is_paused", "every_seconds", "status", "error", "counts", "finished_at", "created_at"),
+                left_out=("validators_ct",),
+                table=TABLE,
+            )
+        )

@@ -1,0 +1,222 @@
+"""Create, read, change and delete connectors of an end user, and request their runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.db import connection
+from django.db.models import Q
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.connectors.feeds import check_url
+from apps.connectors.folders import check_folder
+from apps.connectors.models import SETTINGS, TABLE, Connector, ConnectorKind, RunStatus
+from apps.core.errors import NotFound
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.core.sequences import reserve_ids
+from apps.crypto.encrypted_tables import report_broken
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories.spaces import get_or_create_end_user
+from apps.projects.scope import Scope
+
+
+class ConnectorNotFound(NotFound):
+    """Connector not found."""
+
+    code = "CONNECTOR_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorSettings:
+    """place: the path of a folder, or the URL of a feed or page.  every: from one run to the next.
+
+    most_objects, most_bytes: limits of one run.
+    """
+
+    name: str
+    place: str
+    every: timedelta
+    most_objects: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedConnector:
+    """A connector decrypted for its owner.  error: code of what ended the last run.  The rest is as in the model."""
+
+    id: int
+    kind: str
+    name: Plaintext
+    place: Plaintext
+    every: timedelta
+    most_objects: int
+    most_bytes: int
+    is_paused: bool
+    status: str
+    error: str
+    counts: Mapping[str, int]
+    next_run_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    created_at: datetime
+
+
+def create_connector(
+    scope: Scope, end_user: str, kind: str, chosen: ConnectorSettings, *, now: datetime
+) -> OpenedConnector:
+    """Create a connector of this end user, who is created if unknown; it is due at once.  Raises SourceRefused."""
+    check_place(scope, kind, chosen.place)
+    mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
+    with tenant_transaction(mine):
+        cipher = open_space(mine.tenant, mine.space, writing=True)
+        (connector_id,) = reserve_ids(1, sequence="connectors_connector_id_seq")
+        row = Connector(
+            id=connector_id,
+            tenant_id=mine.tenant_id,
+            space_id=mine.space.id,
+            project_id=mine.project_id,
+            actor=mine.principal.label,
+            kind=kind,
+            next_run_at=now,
+            created_at=now,
+        )
+        _apply(row, chosen, cipher)
+        row.save(force_insert=True)
+        _record(mine, AuditAction.CONNECTOR_CREATE, row.pk, now=now)
+        return open_connector(row, cipher)
+
+
+def list_connectors(scope: Scope, *, now: datetime) -> Sequence[OpenedConnector]:
+    """The end user's connectors, newest first, without those that do not decrypt."""
+    if not scope.spaces:
+        return ()
+    cipher = open_space(scope.tenant, scope.space)
+    with tenant_transaction(scope):
+        rows = list(_mine(scope).order_by("-pk"))
+    opened = []
+    for row in rows:
+        try:
+            opened.append(open_connector(row, cipher))
+        except DecryptError as error:
+            report_broken(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
+    return opened
+
+
+def get_connector(scope: Scope, connector_id: int) -> OpenedConnector:
+    """Raises ConnectorNotFound, DecryptError."""
+    return open_connector(find_row(scope, connector_id), open_space(scope.tenant, scope.space))
+
+
+def update_connector(
+    scope: Scope, connector_id: int, changed: Mapping[str, Any], *, is_paused: bool | None, now: datetime
+) -> OpenedConnector:
+    """Change some settings, by the names of ``ConnectorSettings``, and pause or resume.
+
+    Raises ConnectorNotFound, SourceRefused.
+    """
+    there = get_connector(scope, connector_id)
+    before = ConnectorSettings(
+        name=there.name.reveal(),
+        place=there.place.reveal(),
+        every=there.every,
+        most_objects=there.most_objects,
+        most_bytes=there.most_bytes,
+    )
+    chosen = replace(before, **changed)
+    check_place(scope, there.kind, chosen.place)
+    with tenant_transaction(scope):
+        cipher = open_space(scope.tenant, scope.space, writing=True)
+        row = _mine(scope).select_for_update(no_key=True).filter(pk=connector_id).first()
+        if row is None:
+            raise ConnectorNotFound
+        row.revision += 1
+        _apply(row, chosen, cipher)
+        row.validators_ct = None  # it may be another place
+        row.is_paused = row.is_paused if is_paused is None else is_paused
+        row.next_run_at = min(row.next_run_at, now + chosen.every)
+        row.save()
+        _record(scope, AuditAction.CONNECTOR_UPDATE, row.pk, now=now)
+        return open_connector(row, cipher)
+
+
+def request_run(scope: Scope, connector_id: int, *, now: datetime) -> OpenedConnector:
+    """Let it run as soon as a worker is free, also while it is paused.  Raises ConnectorNotFound."""
+    with tenant_transaction(scope):
+        row = _mine(scope).select_for_update(no_key=True).filter(pk=connector_id).first() if scope.spaces else None
+        if row is None:
+            raise ConnectorNotFound
+        row.next_run_at = now
+        if row.status != RunStatus.RUNNING:
+            row.status = RunStatus.WAITING
+        row.save(update_fields=["next_run_at", "status"])
+        _record(scope, AuditAction.CONNECTOR_RUN, row.pk, now=now)
+    return open_connector(row, open_space(scope.tenant, scope.space))
+
+
+def delete_connector(scope: Scope, connector_id: int, *, now: datetime) -> None:
+    """Delete a connector; its objects stay.  Raises ConnectorNotFound."""
+    row = find_row(scope, connector_id)
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute("delete from connectors_connector where tenant_id = %s and id = %s", [scope.tenant_id, row.pk])
+        _record(scope, AuditAction.CONNECTOR_DELETE, row.pk, now=now)
+
+
+def check_place(scope: Scope, kind: str, place: str) -> None:
+    """Raises SourceRefused."""
+    if kind == ConnectorKind.FOLDER:
+        check_folder(scope, place)
+    else:
+        check_url(place)
+
+
+def find_row(scope: Scope, connector_id: int) -> Connector:
+    """Raises ConnectorNotFound."""
+    if scope.spaces and 0 < connector_id < 2**63:
+        with tenant_transaction(scope):
+            row = _mine(scope).filter(pk=connector_id).first()
+        if row is not None:
+            return row
+    raise ConnectorNotFound
+
+
+def open_connector(row: Connector, cipher: SpaceCipher) -> OpenedConnector:
+    """Raises DecryptError."""
+    told = orjson.loads(cipher.open_bytes(SETTINGS, row.pk, bytes(row.settings_ct), revision=row.revision))
+    return OpenedConnector(
+        id=row.pk,
+        kind=row.kind,
+        name=Plaintext(told["name"]),
+        place=Plaintext(told["place"]),
+        every=timedelta(seconds=row.every_seconds),
+        most_objects=row.most_objects,
+        most_bytes=row.most_bytes,
+        is_paused=row.is_paused,
+        status=row.status,
+        error=row.error,
+        counts=row.counts,
+        next_run_at=row.next_run_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        created_at=row.created_at,
+    )
+
+
+def _mine(scope: Scope) -> ScopedQuerySet[Connector]:
+    rows = Connector.objects.within(scope).filter(space_id=scope.space.id)
+    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+
+
+def _apply(row: Connector, chosen: ConnectorSettings, cipher: SpaceCipher) -> None:
+    told = orjson.dumps({"name": chosen.name, "place": chosen.place})
+    row.settings_ct = cipher.seal(SETTINGS, row.pk, told, revision=row.revision)
+    row.key_version = cipher.key_version
+    row.every_seconds = round(chosen.every.total_seconds())
+    row.most_objects, row.most_bytes = chosen.most_objects, chosen.most_bytes
+
+
+def _record(scope: Scope, action: AuditAction, connector_id: int, *, now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=f"connector:{connector_id}", now=now)

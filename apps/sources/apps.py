@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+
+
+class SourcesConfig(AppConfig):
+    name = "apps.sources"
+    verbose_name = "Sources"
+
+    def ready(self) -> None:
+        from apps.crypto.encrypted_tables import register
+        from apps.sources.reencryption import ExternalObjects
+
+        register(ExternalObjects())
