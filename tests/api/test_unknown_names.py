@@ -107,8 +107,13 @@ def ask(everything: tuple[Caller, Caller], known: int) -> Any:
 
 def findings(response: Any) -> list[tuple[list[Any], str, str]]:
     """Where, what and of which kind; once the answer has been found in order."""
-    assert response.status_code == 422, response.content
-    error = response.json()["error"]
+    body = response.json()
+    error = body["error"]
+    if isinstance(error, str):  # of a profile
+        assert (response.status_code, body["code"]) == (400, "invalid_request"), response.content
+        error = {"code": body["reason"], "message": error, "details": body["details"]}
+    else:
+        assert response.status_code == 422, response.content
     assert error["code"] == "VALIDATION_ERROR"
     assert UNKNOWN not in json.dumps(error["message"]) or error["message"].startswith(UNKNOWN)
     return [(one["loc"], one["msg"], one["type"]) for one in error["details"]]
