@@ -127,7 +127,7 @@ class ObjectView(ApiView):
         found, memory_ids = get_object(self.reader(), object_id, now=self.now())
         return Response(_body(found) | {"memory_ids": list(memory_ids)})
 
-    @operation("delete_object", request=None, responses=DeletedObjectOutput)
+    @operation("delete_object", request=None, responses={200: DeletedObjectOutput})
     def delete(self, request: Request, object_id: int) -> Response:
         """Delete an object, and soft-delete the memories that only it stated; a person can restore them for 7 days.
 
