@@ -154,7 +154,7 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id memory_id key_version validity valid_from valid_to known_from "
         "superseded_by_id",
     ),
-    "memories_checkpoint": Columns(plain="id created_at tenant_id space_id name txid created_by"),
+    "memories_memorycheckpoint": Columns(plain="id created_at tenant_id space_id name txid created_by"),
     "memories_memoryperiod": Columns(
         plain="id created_at tenant_id space_id memory_id valid_from valid_to known_from known_to"
     ),

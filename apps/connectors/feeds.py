@@ -94,7 +94,7 @@ def parse_feed(content: bytes) -> list[FeedEntry]:
 
     Document types are refused, and with them every entity that would be expanded.
     """
-    reader = _Reader()
+    reader = _FeedReader()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
@@ -106,7 +106,7 @@ def parse_feed(content: bytes) -> list[FeedEntry]:
     return reader.entries
 
 
-class _Reader:
+class _FeedReader:
     """Collects entries.  Markup inside of an entry's part (Atom's XHTML) is read as its text."""
 
     def __init__(self) -> None:

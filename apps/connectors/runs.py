@@ -97,7 +97,7 @@ def run(tenant_id: int, connector_id: int, *, clock: Clock) -> None:
         cause = failed.cause if isinstance(failed, SourceFailed) else "refused"
         _finish(system, row, counts, cause, is_failed=True, now=clock())
     except Exception as error:  # noqa: BLE001  (whatever it is: the next run tries again)
-        logger.warning("a connector failed", extra={"connector": row.pk, "error": type(error).__name__})
+        logger.warning("a connector failed", extra={"kind": row.kind, "error": type(error).__name__})
         _finish(system, row, counts, "internal", is_failed=True, now=clock())
 
 

@@ -18,7 +18,7 @@ from apps.core.errors import Conflict, NotFound
 from apps.core.prepared_sql import insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.memories import validity
-from apps.memories.models import Checkpoint, Memory, MemoryTransition, MemoryVector
+from apps.memories.models import MemoryCheckpoint, Memory, MemoryTransition, MemoryVector
 from apps.memories.models.memory import Validity
 from apps.memories.spaces import lock_space
 from apps.memories.typed import OF_CALLER
@@ -97,12 +97,12 @@ def create_checkpoint(scope: Scope, name: str, *, now: datetime) -> NamedMoment:
     """Name the present state of the scope's one space.  Raises CheckpointExists, TooManyCheckpoints."""
     with tenant_transaction(scope):
         space, _ = lock_space(scope)
-        mine = Checkpoint.objects.within(scope).filter(space_id=space.pk)
+        mine = MemoryCheckpoint.objects.within(scope).filter(space_id=space.pk)
         if mine.filter(name=name).exists():
             raise CheckpointExists
         if mine.count() >= MOST:
             raise TooManyCheckpoints
-        Checkpoint.objects.create(
+        MemoryCheckpoint.objects.create(
             scope, space_id=space.pk, name=name, txid=space.txid, created_by=scope.principal.label, created_at=now
         )
         _record(scope, AuditAction.MEMORY_CHECKPOINT, 1, now=now)
@@ -114,7 +114,7 @@ def list_checkpoints(scope: Scope) -> list[NamedMoment]:
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
-        rows = Checkpoint.objects.within(scope).filter(space_id=scope.space.id).order_by("-pk")
+        rows = MemoryCheckpoint.objects.within(scope).filter(space_id=scope.space.id).order_by("-pk")
         return [NamedMoment(name=row.name, txid=row.txid, created_at=row.created_at) for row in rows]
 
 
@@ -161,7 +161,9 @@ class _Move:
 
 def _find(scope: Scope, space: Space, to: str) -> int:
     """The number of the change that a checkpoint or a number in digits names."""
-    named = Checkpoint.objects.within(scope).filter(space_id=space.pk, name=to).values_list("txid", flat=True).first()
+    named = (
+        MemoryCheckpoint.objects.within(scope).filter(space_id=space.pk, name=to).values_list("txid", flat=True).first()
+    )
     if named is not None:
         return named
     if to.isascii() and to.isdigit() and len(to) <= 18 and int(to) <= space.txid:

@@ -14,6 +14,7 @@ from django.db.models import Count
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.edges.ontology import MAX_CUSTOM, NAME, BadTypeName, TooManyTypes, get_ontology
 from apps.memories.models import Memory, OwnType, TypeRule
@@ -175,6 +176,7 @@ def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
     return Planned(kind=ChangeKind.SUNSET, type=registry.get(into), sources=(name,), fields=registry.fields(into))
 
 
+@retried
 def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
     """Apply the change to new writes, and request it for existing memories.
 
@@ -200,6 +202,7 @@ def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
     return change
 
 
+@retried
 def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
     """Stop applying the change to new writes, and request that its memories get their former types back.
 

@@ -194,7 +194,7 @@ def test_nobody_sees_what_happens_elsewhere(
 
 
 def test_every_type_that_a_key_may_see_is_about_memories() -> None:
-    assert frozenset(CATEGORIES["memory"]) == live_events.OF_MEMORIES
+    assert frozenset(CATEGORIES["memory"]) | {"session.consolidated"} == live_events.OF_MEMORIES
 
 
 def test_a_server_that_can_hold_a_stream_is_given_the_listener(

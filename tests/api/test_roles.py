@@ -56,7 +56,8 @@ def ask(row: PersonRow, caller: Caller, thing: object = ABSENT) -> Any:
 
 
 def refused(response: Any) -> tuple[int, str]:
-    return response.status_code, response.json()["error"]["code"]
+    answer = response.json()
+    return response.status_code, answer["code"] if "code" in answer else answer["error"]["code"]
 
 
 def same(response: Any) -> bytes:

@@ -25,6 +25,7 @@ PARTS = ("memory.said", "memory.parts")  # sealed since a memory may hold in par
 FIELDS_OF_TYPES = ("memory.fields",)  # sealed since types may have fields
 ANALYSIS = ("memory.analysis",)  # sealed since ranking reads an analysis in place of a text
 SOURCES = ("external_object.about", "connector.settings", "connector.validators")  # sealed since sources are tracked
+PLATFORM = ("category", "workspace")  # names of categories and workspaces
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
 TEXTS = (
@@ -71,6 +72,10 @@ def fields_of_types() -> list[dict[str, Any]]:
 
 def sources() -> list[dict[str, Any]]:
     return [_space(5, random.Random("memsync suite 1, sources"), SOURCES)]
+
+
+def platform() -> list[dict[str, Any]]:
+    return [_space(6, random.Random("memsync suite 1, platform"), PLATFORM)]
 
 
 def _space(number: int, rng: random.Random, fields: tuple[str, ...] = FIELDS) -> dict[str, Any]:
@@ -178,3 +183,4 @@ def main() -> None:
     write("analysis_suite1.json", analysis())
     write("fields_suite1.json", fields_of_types())
     write("sources_suite1.json", sources())
+    write("platform_suite1.json", platform())

@@ -32,6 +32,7 @@ DIGESTS = {
     "analysis_suite1.json": "4a57a850013423a1f86ce17b0f4f4db6",
     "fields_suite1.json": "f3963ad2c3206ebc250e4bed8a4ce0e3",
     "sources_suite1.json": "1e3f328241f914f431e89a5068192e95",
+    "platform_suite1.json": "c3466a811e244637caf164bd3ed36c90",
 }
 
 
@@ -40,7 +41,9 @@ def load(name: str) -> list[Any]:
     return content
 
 
-LATER = ("parts_suite1.json", "analysis_suite1.json", "fields_suite1.json", "sources_suite1.json")
+LATER = (
+    "parts_suite1.json", "analysis_suite1.json", "fields_suite1.json", "sources_suite1.json", "platform_suite1.json",
+)  # fmt: skip
 SPACES = [*load("space_suite1.json"), *(space for name in LATER for space in load(name))]
 KEYED = load("envelope_suite1.json")
 NAMES = [f"{number}-{case['where']['environment'] or 'tenant'}" for number, case in enumerate(SPACES)]
@@ -67,7 +70,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     sealed = [one for case in SPACES for one in case["envelopes"]]
     names = {value for name, value in vars(sealing).items() if name.isupper() and isinstance(value, str)}
 
-    assert len(sealed) == 80
+    assert len(sealed) == 84
     assert len(KEYED) == 64
     assert {case["where"]["environment"] for case in SPACES} == set(envelope.ENVIRONMENTS)
     assert {case["where"]["deployment"] for case in SPACES} == {"memsync", "eu-1", "größe", "a|b"}
@@ -81,7 +84,7 @@ def test_the_envelopes_cover_every_part_that_is_bound_and_every_kind_of_text() -
     assert {len(text.encode()) for text in texts} >= {0, 1, 63, 64}
     assert max(len(text.encode()) for text in texts) > 1000
     assert any(ord(character) > 0xFFFF for text in texts for character in text)
-    assert len({one["message_salt"] for one in sealed}) == 80
+    assert len({one["message_salt"] for one in sealed}) == 84
 
 
 # -- from root key and salt to the text, and back --------------------------------------------------------------------

@@ -242,6 +242,8 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
         who, other = drawn.choice(everybody[1:]), everybody[0]
         whose = drawn.choice((other, other, who, drawn.choice(everybody)))
         is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path or "{ns}" in operation.path
+        # By a name that everybody has a session of: their own is summarized.
+        is_named = is_named or operation.path == "/v1/sessions/summarize"
         # Callers who may name the first of them do not, since none is to change what is theirs.
         may_name = (who.tenant, who.environment) == (other.tenant, other.environment)
         named = who.person if may_name else whose.person

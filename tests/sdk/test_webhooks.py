@@ -208,7 +208,7 @@ def test_retry_and_replay(client: Any, acme: OpenedTenant) -> None:
 def test_get_webhook_event_types(client: Any) -> None:
     found = client.get_webhook_event_types()
 
-    assert len(found["event_types"]) == 14
+    assert len(found["event_types"]) == 15
     assert [name for names in found["categories"].values() for name in names] == found["event_types"]
     assert {name.partition(".")[0] for name in found["categories"]["memory"]} == {"memory"}
 

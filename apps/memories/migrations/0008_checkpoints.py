@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.CreateModel(
-            name="Checkpoint",
+            name="MemoryCheckpoint",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("created_at", models.DateTimeField()),
@@ -54,5 +54,5 @@ class Migration(migrations.Migration):
             },
             managers=[("everyone", django.db.models.manager.Manager())],
         ),
-        EnableTenantIsolation("Checkpoint", parents={"space_id": "projects_space"}),
+        EnableTenantIsolation("MemoryCheckpoint", parents={"space_id": "projects_space"}),
     ]

@@ -1,6 +1,6 @@
 """Models of memories: the memory, its vector, blinded words, history, types and protection."""
 
-from apps.memories.models.checkpoint import Checkpoint
+from apps.memories.models.checkpoint import MemoryCheckpoint
 from apps.memories.models.history import MemoryClaim, MemoryFeedback, MemoryPeriod, MemoryTransition
 from apps.memories.models.memory import (
     Memory,
@@ -18,8 +18,8 @@ from apps.memories.models.types import OwnType, TypeRule
 
 __all__ = [
     "DIMENSIONS",
-    "Checkpoint",
     "Memory",
+    "MemoryCheckpoint",
     "MemoryClaim",
     "MemoryFeedback",
     "MemoryManager",

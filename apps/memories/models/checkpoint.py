@@ -5,7 +5,7 @@ from django.db import models
 from apps.core.scoping import ScopedManager, ScopedModel
 
 
-class Checkpoint(ScopedModel):
+class MemoryCheckpoint(ScopedModel):
     """A name for the state of a space's memories after one change.  name: a label, stored unencrypted.
 
     txid: number of the change.  ``created_at`` is the time of the checkpoint.
@@ -16,7 +16,7 @@ class Checkpoint(ScopedModel):
     txid = models.BigIntegerField()
     created_by = models.CharField(max_length=64)
 
-    objects = ScopedManager["Checkpoint"]()
+    objects = ScopedManager["MemoryCheckpoint"]()
 
     class Meta(ScopedModel.Meta):
         constraints = (models.UniqueConstraint(fields=("tenant", "space", "name"), name="checkpoint_name_once"),)

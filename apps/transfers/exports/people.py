@@ -24,7 +24,7 @@ from apps.history.models import HistoryTurn, StateItem
 from apps.ingest.models import Candidate, DerivedFact, IngestReceipt, ReviewItem
 from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.models import (
-    Checkpoint,
+    MemoryCheckpoint,
     Memory,
     MemoryClaim,
     MemoryFeedback,
@@ -139,7 +139,7 @@ _SECTIONS: Final[list[Section]] = [
         plain=("memory_id", "event", "actor", "other_id", "changed_fields", "created_at"),
         table="transition",
     ),
-    Section(kind="checkpoint", model=Checkpoint, plain=("name", "txid", "created_by", "created_at")),
+    Section(kind="checkpoint", model=MemoryCheckpoint, plain=("name", "txid", "created_by", "created_at")),
     Section(
         kind="period",
         model=MemoryPeriod,
