@@ -18,7 +18,7 @@ from apps.core.errors import Conflict, NotFound
 from apps.core.prepared_sql import insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.memories import validity
-from apps.memories.models import MemoryCheckpoint, Memory, MemoryTransition, MemoryVector
+from apps.memories.models import Memory, MemoryCheckpoint, MemoryTransition, MemoryVector
 from apps.memories.models.memory import Validity
 from apps.memories.spaces import lock_space
 from apps.memories.typed import OF_CALLER

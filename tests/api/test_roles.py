@@ -57,7 +57,7 @@ def ask(row: PersonRow, caller: Caller, thing: object = ABSENT) -> Any:
 
 def refused(response: Any) -> tuple[int, str]:
     answer = response.json()
-    return response.status_code, answer["code"] if "code" in answer else answer["error"]["code"]
+    return response.status_code, answer["reason"] if "reason" in answer else answer["error"]["code"]
 
 
 def same(response: Any) -> bytes:

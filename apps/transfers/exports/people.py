@@ -24,8 +24,8 @@ from apps.history.models import HistoryTurn, StateItem
 from apps.ingest.models import Candidate, DerivedFact, IngestReceipt, ReviewItem
 from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.models import (
-    MemoryCheckpoint,
     Memory,
+    MemoryCheckpoint,
     MemoryClaim,
     MemoryFeedback,
     MemoryPeriod,
