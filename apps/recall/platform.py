@@ -24,10 +24,9 @@ from apps.memories.sealing import open_memory
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall import read_log
 from apps.recall.concurrency import computing
-from apps.recall.decrypted_scan import ScanRetrievers
 from apps.recall.query_context import SearchedSpace, enter_space, find_speakers, parse_question
 from apps.recall.results import Filters
-from apps.recall.retrieval import build_search
+from apps.recall.retrieval import build_scan, build_search
 from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.retrievers.lexical import LexicalRetriever
 from apps.recall.search import Ranking, conditions
@@ -70,22 +69,22 @@ def find_memories(scope: Scope, asked: PlatformQuery, *, now: datetime) -> Platf
         return PlatformPage()
     with computing(), tenant_transaction(scope, snapshot=True):
         lifetimes = lifetimes_of(scope, [space.id for space in scope.spaces])
-        shelves = [_Shelf(enter_space(part, part.space), asked.labels, lifetimes, now) for part in scope.parts()]
+        spaces = [_SpaceMemories(enter_space(part, part.space), asked.labels, lifetimes, now) for part in scope.parts()]
         end = asked.offset + asked.limit
-        found = _ranked(shelves, asked.query, most=end + 1)
+        found = _ranked(spaces, asked.query, most=end + 1)
         page = found[asked.offset : end]
-        for shelf in shelves:
-            shelf.open([memory_id for one, memory_id in page if one is shelf])
-    memories = [(shelf.opened[memory_id], shelf) for shelf, memory_id in page if memory_id in shelf.opened]
+        for held in spaces:
+            held.open([memory_id for one, memory_id in page if one is held])
+    memories = [(held.opened[memory_id], held) for held, memory_id in page if memory_id in held.opened]
     if asked.query is None:
         read_log.record_report(scope, len(memories))
     else:
-        parts = [(one.space.scope, [memory.id for memory, shelf in memories if shelf is one]) for one in shelves]
+        parts = [(one.space.scope, [memory.id for memory, held in memories if held is one]) for one in spaces]
         read_log.record_recall(scope, [memory.id for memory, _ in memories], in_parts=parts)
-    return PlatformPage(memories=[(memory, shelf.space.ref) for memory, shelf in memories], has_more=len(found) > end)
+    return PlatformPage(memories=[(memory, held.space.ref) for memory, held in memories], has_more=len(found) > end)
 
 
-class _Shelf:
+class _SpaceMemories:
     """The memories of one space that have the labels.  Inside one snapshot of the tenant.
 
     opened: those that were decrypted, by id.
@@ -139,10 +138,7 @@ class _Shelf:
         speakers = find_speakers(space, query, _NO_FILTERS, now=self.now)
         context = parse_question(space, speakers, query, embeds=by_meaning, now=self.now)
         if context.opened is not None:
-            scan = ScanRetrievers(
-                scope=space.scope, space=space.ref, cipher=space.cipher, opened=context.opened,
-                question=context.question, vector=context.vector, now=self.now,
-            )  # fmt: skip
+            scan = build_scan(context, context.opened, now=self.now)
             return scan.dense(limit) if by_meaning else scan.lexical(limit)
         search = build_search(context, _NO_FILTERS, now=self.now)
         search = replace(search, where=self._where, values=self._values, is_filtered=True)
@@ -185,20 +181,22 @@ class _Shelf:
             return list(cursor.fetchall())
 
 
-def _ranked(shelves: Sequence[_Shelf], query: Plaintext | None, *, most: int) -> list[tuple[_Shelf, int]]:
+def _ranked(
+    spaces: Sequence[_SpaceMemories], query: Plaintext | None, *, most: int
+) -> list[tuple[_SpaceMemories, int]]:
     """The memories in order, at least as many as wanted if there are so many."""
     if query is None:
-        return _sorted((shelf, shelf.all(most)) for shelf in shelves)
-    found = _sorted((shelf, shelf.by_words(query)) for shelf in shelves)
+        return _sorted((held, held.all(most)) for held in spaces)
+    found = _sorted((held, held.by_words(query)) for held in spaces)
     if not found or len(query.reveal().strip()) < SHORT:
         known = {memory_id for _, memory_id in found}
-        found += _sorted((shelf, shelf.by_parts(query, known)) for shelf in shelves)
+        found += _sorted((held, held.by_parts(query, known)) for held in spaces)
     if len(found) < most:
         known = {memory_id for _, memory_id in found}
-        found += _sorted((shelf, shelf.by_meaning(query, known, most)) for shelf in shelves)
+        found += _sorted((held, held.by_meaning(query, known, most)) for held in spaces)
     return found
 
 
-def _sorted(found: Iterable[tuple[_Shelf, Sequence[_Order]]]) -> list[tuple[_Shelf, int]]:
-    placed = [(order, shelf) for shelf, orders in found for order in orders]
-    return [(shelf, order[-1]) for order, shelf in sorted(placed, key=lambda one: one[0], reverse=True)]
+def _sorted(found: Iterable[tuple[_SpaceMemories, Sequence[_Order]]]) -> list[tuple[_SpaceMemories, int]]:
+    placed = [(order, held) for held, orders in found for order in orders]
+    return [(held, order[-1]) for order, held in sorted(placed, key=lambda one: one[0], reverse=True)]

@@ -89,6 +89,15 @@ def build_search(context: QueryContext, filters: Filters, *, now: datetime) -> S
     )
 
 
+def build_scan(context: QueryContext, opened: OpenedSpace, *, now: datetime) -> ScanRetrievers:
+    """The retrievers of a sealed space.  opened: the space, decrypted whole."""
+    space = context.space
+    return ScanRetrievers(
+        scope=space.scope, space=space.ref, cipher=space.cipher, opened=opened,
+        question=context.question, vector=context.vector, now=now,
+    )  # fmt: skip
+
+
 def in_order_of_retrievers(names: Iterable[str]) -> list[str]:
     """The distinct names, in running order."""
     met = set(names)
@@ -113,10 +122,7 @@ def _scan(
     context: QueryContext, opened_space: OpenedSpace, options: Options
 ) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
     """The same for a sealed space, which was decrypted whole."""
-    scan = ScanRetrievers(
-        scope=context.space.scope, space=context.space.ref, cipher=context.space.cipher, opened=opened_space,
-        question=context.question, vector=context.vector, now=options.now,
-    ).named()  # fmt: skip
+    scan = build_scan(context, opened_space, now=options.now).named()
     rankings, cut = _run([(one.name, scan[one.name]) for one in RETRIEVERS if one.name in scan], options)
     opened = shortlist_sealed(
         opened_space,

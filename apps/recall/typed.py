@@ -30,11 +30,10 @@ from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.concurrency import computing
-from apps.recall.decrypted_scan import ScanRetrievers
 from apps.recall.fusion import K
 from apps.recall.query_context import SearchedSpace, enter_space, find_speakers, parse_question
 from apps.recall.results import Filters
-from apps.recall.retrieval import build_search
+from apps.recall.retrieval import build_scan, build_search
 from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.retrievers.lexical import LexicalRetriever
 from apps.recall.search import conditions, moment_of
@@ -146,10 +145,7 @@ def _by_question(
     speakers = find_speakers(space, query, filters, now=now)
     context = parse_question(space, speakers, query, embeds=embeds, now=now)
     if context.opened is not None:
-        scan = ScanRetrievers(
-            scope=space.scope, space=space.ref, cipher=space.cipher, opened=context.opened,
-            question=context.question, vector=context.vector, now=now,
-        )  # fmt: skip
+        scan = build_scan(context, context.opened, now=now)
         words, near = scan.lexical(limit), scan.dense(limit)
     else:
         search = build_search(context, filters, now=now)

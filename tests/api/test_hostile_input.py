@@ -51,7 +51,6 @@ OTHERWISE = {
     f"/v1/connectors/{NOTHING}/run": 404,
     f"/v1/candidates/{NOTHING}/accept": 404,  # no field is needed, and there is no such candidate
 }
-INVALID = {False: 422, True: 400}  # by whether the route is of profiles, whose clients expect 400
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,9 @@ class Route:
         return f"{self.method} {self.path}"
 
     @property
-    def is_of_profile(self) -> bool:
-        return "{profile}" in self.path
+    def invalid(self) -> int:
+        """The status of a body that is not valid: clients of profiles expect 400."""
+        return 400 if "{profile}" in self.path else 422
 
 
 def routes(media_type: str) -> Iterator[Route]:
@@ -167,7 +167,7 @@ BROKEN: dict[str, tuple[bytes, int]] = {
 def test_broken_body_is_refused(route: Route, acme: OpenedTenant, whoever_may: Caller) -> None:
     before = count(acme)
     for case, (body, otherwise) in BROKEN.items():
-        expected = INVALID[route.is_of_profile] if otherwise == 422 else otherwise
+        expected = route.invalid if otherwise == 422 else otherwise
         response = whoever_may(route.method, route.path, body)
 
         if route.path == "/memory/forget":
@@ -196,7 +196,7 @@ def test_empty_body_lacks_its_fields(route: Route, acme: OpenedTenant, whoever_m
     for content_type in ("", "application/json"):
         response = whoever_may(route.method, route.path, b"", Content_Type=content_type)
 
-        assert response.status_code in {INVALID[route.is_of_profile], OTHERWISE.get(route.path)}, response.content
+        assert response.status_code in {route.invalid, OTHERWISE.get(route.path)}, response.content
         if response.status_code >= 400:
             assert_envelope(response)
     assert count(acme) == before
@@ -213,7 +213,7 @@ def test_of_a_name_that_stands_twice_the_last_counts(route: Route, acme: OpenedT
         response = mighty(route.method, route.path, spoiled)
 
         # An object is as good as any other where the caller's own words are kept.
-        assert response.status_code in {403, 404, INVALID[route.is_of_profile]} or name == "value", (
+        assert response.status_code in {403, 404, route.invalid} or name == "value", (
             name,
             response.content,
         )

@@ -242,8 +242,6 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
         who, other = drawn.choice(everybody[1:]), everybody[0]
         whose = drawn.choice((other, other, who, drawn.choice(everybody)))
         is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path or "{ns}" in operation.path
-        # By a name that everybody has a session of: their own is summarized.
-        is_named = is_named or operation.path == "/v1/sessions/summarize"
         # Callers who may name the first of them do not, since none is to change what is theirs.
         may_name = (who.tenant, who.environment) == (other.tenant, other.environment)
         named = who.person if may_name else whose.person
@@ -258,7 +256,9 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
             if not may_see:
                 assert one.word.encode() not in content, f"{operation} tells {who} what is {one}'s"
         absent, sent = filled(operation, nobody_s(), whose.person, whose.tenant)
-        if whose is not who and not is_named and (absent, sent) != (path, body):
+        # Everybody has a session of the same name: of it, their own is summarized.
+        is_their_own = operation.path == "/v1/sessions/summarize"
+        if whose is not who and not (is_named or is_their_own) and (absent, sent) != (path, body):
             again, nothing = api.call(who, operation.method, absent, sent)
             # What was asked for before is answered with 200 instead of 201.
             seen = [(one if one >= 300 else 200, told(said)) for one, said in ((status, content), (again, nothing))]
