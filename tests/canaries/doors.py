@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class Visitor:
     """A caller with a production key and the passwords of operator and owner, and what they received.
 
     told: what receivers of webhooks got.  headers: of every answer of the console.  owner_at_work, operator_at_work:
-    their browsers, once signed in.  space: the address of one at the console.
+    their browsers, once signed in.  space: the address of one at the console.  connected: closes every connection of
+    the visitor.
     """
 
     url: str
@@ -57,7 +58,13 @@ class Visitor:
     space: str = ""
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+        self.connected = ExitStack()
+        self.http = self.connected.enter_context(httpx.Client(base_url=self.url, timeout=60, trust_env=False))
+
+    def signed_in(self, login: dict[str, str]) -> Browser:
+        browser = self.connected.enter_context(Browser(self.url))
+        browser.sign_in(login["email"], login["password"], login["enrolment_code"])
+        return browser
 
     def call(self, method: str, path: str, *, key: str | None = None, end_user: str = "alice", **options: Any) -> Any:
         headers = {"X-API-Key": key or self.key, "X-End-User-ID": end_user} | options.pop("headers", {})
@@ -316,9 +323,7 @@ def speak_no_http(visitor: Visitor) -> None:
 def operator_of(visitor: Visitor) -> Browser:
     """Signed in once, with an authenticator."""
     if visitor.operator_at_work is None:
-        browser, login = Browser(visitor.url), visitor.operator
-        browser.sign_in(login["email"], login["password"], login["enrolment_code"])
-        visitor.operator_at_work = browser
+        visitor.operator_at_work = visitor.signed_in(visitor.operator)
     return visitor.operator_at_work
 
 

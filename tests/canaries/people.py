@@ -37,9 +37,7 @@ class Person:
 
     @classmethod
     def signed_in(cls, visitor: Visitor, login: dict[str, str]) -> "Person":
-        browser = Browser(visitor.url)
-        browser.sign_in(login["email"], login["password"], login["enrolment_code"])
-        return cls(visitor, browser)
+        return cls(visitor, visitor.signed_in(login))
 
     @property
     def tenant(self) -> str:

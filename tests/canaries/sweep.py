@@ -171,7 +171,7 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
                     environment=environment | found,
                     family=family,
                 )
-                with visitor.http:
+                with visitor.connected:
                     yield visitor, temporary, printed
             finally:
                 up.send_signal(signal.SIGTERM)

@@ -93,9 +93,9 @@ class HttpSender:
             opened.append(connection)
             try:
                 connection.request(method, _target(parts), body=body, headers=dict(headers))
-                answer = connection.getresponse()
-                named = {name.lower(): value for name, value in answer.getheaders()}
-                return Fetched(status=answer.status, headers=named, body=answer.read(most_bytes))
+                with connection.getresponse() as answer:  # which may outlive its connection
+                    named = {name.lower(): value for name, value in answer.getheaders()}
+                    return Fetched(status=answer.status, headers=named, body=answer.read(most_bytes))
             finally:
                 connection.close()
 
