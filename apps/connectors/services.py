@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -206,8 +205,7 @@ def open_connector(row: Connector, cipher: SpaceCipher) -> OpenedConnector:
 
 
 def _mine(scope: Scope) -> ScopedQuerySet[Connector]:
-    rows = Connector.objects.within(scope).filter(space_id=scope.space.id)
-    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+    return Connector.objects.within(scope).in_project(scope).filter(space_id=scope.space.id)
 
 
 def _apply(row: Connector, chosen: ConnectorSettings, cipher: SpaceCipher) -> None:

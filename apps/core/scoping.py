@@ -23,6 +23,13 @@ class InTenant(Protocol):
     def tenant_id(self) -> int: ...
 
 
+class InProject(InTenant, Protocol):
+    """Anything with a tenant id and, where it is limited to one project, its id."""
+
+    @property
+    def project_id(self) -> int | None: ...
+
+
 class ScopeRequired(Exception):
     """A query on tenant data has no scope."""
 
@@ -36,6 +43,12 @@ class ScopedQuerySet(models.QuerySet[Row]):
 
     def within(self, scope: InTenant) -> Self:
         return self.filter(tenant_id=scope.tenant_id)
+
+    def in_project(self, scope: InProject) -> Self:
+        """Rows of the scope's project and of no project; all rows for a scope of every project."""
+        if scope.project_id is None:
+            return self
+        return self.filter(models.Q(project_id=scope.project_id) | models.Q(project_id=None))
 
 
 class ScopedManager(models.Manager[Row]):

@@ -276,12 +276,10 @@ def _remember(inside: Scope, row: ReviewItem, verdict: ReviewVerdict, *, now: da
 
 def _in_reach(scope: Scope) -> ScopedQuerySet[ReviewItem]:
     """Items of the scope's end user, or of its whole environment; of its project or without a project."""
-    rows = ReviewItem.objects.within(scope).filter(space__tenant_id=scope.tenant_id)
+    rows = ReviewItem.objects.within(scope).in_project(scope).filter(space__tenant_id=scope.tenant_id)
     if scope.spaces:
-        rows = rows.filter(space_id__in=[space.id for space in scope.spaces])
-    else:
-        rows = rows.filter(space__environment=scope.environment)
-    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+        return rows.filter(space_id__in=[space.id for space in scope.spaces])
+    return rows.filter(space__environment=scope.environment)
 
 
 def _get(scope: Scope, candidate_id: int) -> ReviewItem:

@@ -218,8 +218,9 @@ def expire_requests(scope: Scope, *, now: datetime) -> int:
 
 def _own(scope: Scope) -> ScopedQuerySet[ForgetRequest]:
     """Requests about the scope's end user, made in its project or in none."""
-    rows = ForgetRequest.objects.within(scope).filter(space_id__in=[space.id for space in scope.spaces])
-    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+    return (
+        ForgetRequest.objects.within(scope).in_project(scope).filter(space_id__in=[space.id for space in scope.spaces])
+    )
 
 
 def _in_state(state: RequestState, now: datetime) -> Q:

@@ -4,8 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
-
 from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.encrypted_tables import report_broken
@@ -31,8 +29,7 @@ class ObjectPage:
 
 def objects_of(scope: Scope) -> ScopedQuerySet[ExternalObject]:
     """The objects of the scope's one space, in its project and in none.  Inside the tenant's transaction."""
-    rows = ExternalObject.objects.within(scope).filter(space_id=scope.space.id)
-    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+    return ExternalObject.objects.within(scope).in_project(scope).filter(space_id=scope.space.id)
 
 
 def find_object(scope: Scope, cipher: SpaceCipher, name: ObjectName) -> ExternalObject | None:

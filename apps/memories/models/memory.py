@@ -62,8 +62,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         rows = super().within(scope)
         if isinstance(scope, Scope):
             rows = rows.filter(environment=scope.environment, space_id__in=[space.id for space in scope.spaces])
-            if scope.project_id is not None:
-                rows = rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+            rows = rows.in_project(scope)
         return rows
 
     def existing(self, now: datetime) -> Self:

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
-from django.db.models import Q
-
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.memories.models import Memory, MemoryQuerySet
@@ -85,9 +83,7 @@ def matching(
 
     space_id: restrict to the space of one end user.
     """
-    rows = Memory.objects.within_tenant(scope).filter(environment=scope.environment)
-    if scope.project_id is not None:
-        rows = rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+    rows = Memory.objects.within_tenant(scope).in_project(scope).filter(environment=scope.environment)
     if space_id is not None:
         rows = rows.filter(space_id=space_id)
     rows = _standing(rows, filters, now=now)
