@@ -123,8 +123,8 @@ def _write(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Saved
     scope, current = slot.scope, slot.current
     _check_pin(scope, current, fields)
     whole = _over(fields, _over(_fields_of(current), DEFAULTS) if current else DEFAULTS)
-    (made,) = write_owned(scope, slot.owner, [_stated(slot, whole, now=now)], now=now).results
-    here = scope.in_spaces(get_or_create_owned(scope, slot.owner, now=now))
+    written = write_owned(scope, slot.owner, [_stated(slot, whole, now=now)], now=now)
+    (made,), here = written.results, scope.in_spaces(written.space)
     if made.status != "created":
         saved = _edit(here, made.memory_id, whole, now=now)
         return replace(saved, status="updated") if made.superseded else saved

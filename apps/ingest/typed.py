@@ -32,7 +32,7 @@ from apps.memories.typed import TypedMemory
 from apps.memories.types import TYPES
 from apps.outbox.tasks import drain
 from apps.policies.retention import policies_for
-from apps.projects.scope import Scope
+from apps.projects.scope import Scope, SpaceRef
 from text.extraction.extractor import policy_refusal
 from text.terms import terms
 
@@ -57,10 +57,11 @@ class TypedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedOutcome:
-    """results: one for each memory, in order.  txid: number of the space's latest change."""
+    """results: one for each memory, in order.  txid: number of the latest change of the space they are in."""
 
     results: Sequence[TypedResult]
     txid: int
+    space: SpaceRef
 
 
 def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
@@ -136,6 +137,7 @@ def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory]
             for one, older_ones in zip(candidates, replaced, strict=True)
         ],
         txid=snapshot.space.txid,
+        space=scope.space,
     )
 
 

@@ -361,7 +361,7 @@ def test_other_environments_key_reaches_nothing(
 # -- pins --------------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_may_review_pins_a_memory_and_unpins_it(alice: Caller, acme: OpenedTenant) -> None:
+def test_reviewer_pins_a_memory_and_unpins_it(alice: Caller, acme: OpenedTenant) -> None:
     reviewer = replace(alice, key=make_api_key(acme.scope, scopes=[*DEFAULT, "candidates:review"]).text)
     memory = alice.add(TEXT)
 

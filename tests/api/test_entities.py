@@ -55,7 +55,7 @@ def test_three_ways_to_speak_of_somebody_are_one_entity(alice: Caller) -> None:
     assert priya["memories"][0]["text"] == "P. Sharma has approved my leave in June."
 
 
-def test_a_role_is_whoever_has_it(alice: Caller) -> None:
+def test_a_role_names_the_person_who_has_it(alice: Caller) -> None:
     say(alice, "My manager is Dana.")
     say(alice, "My manager approved my leave in June.")
     say(alice, "My manager is Olga now.")

@@ -110,7 +110,7 @@ def test_past_of_what_is_pinned_is_rewritten_by_no_import(acme: OpenedTenant, al
     assert standing(acme) == [("fact", "current", True)]
 
 
-def test_whoever_may_review_imports_what_it_was(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
+def test_reviewer_imports_memories_as_they_were(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
     german = pin(alice, reviewer, "Always answer me in German.")
 
     job = bring(reviewer, acme, FRENCH | {"pinned": True}, MOSCOW | {"pinned": True})

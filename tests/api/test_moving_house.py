@@ -108,7 +108,7 @@ def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: OpenedTe
     assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))
 
 
-def test_pins_and_instructions_move_with_whoever_may_review(acme: OpenedTenant, globex: OpenedTenant) -> None:
+def test_pins_and_instructions_move_with_a_reviewer(acme: OpenedTenant, globex: OpenedTenant) -> None:
     here = Caller(acme.keys[Environment.PRODUCTION])
     here.add("Always answer me in German.", importance=0.8)
     here.add("I live in Lisbon.")

@@ -169,7 +169,7 @@ def test_nothing_is_left_of_a_table_that_is_empty_now(
     assert residue.in_files(erased, main, keyring) == {}
 
 
-def test_statistics_wait_for_whoever_looks_at_what_they_were(
+def test_statistics_wait_for_readers_of_the_old_ones(
     acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]
 ) -> None:
     erase_one(acme)

@@ -273,7 +273,7 @@ def test_change_of_nothing_or_to_nothing_is_refused(browser: Client, acme: Opene
     assert role_of(dev, acme) == ("developer", False)
 
 
-def test_team_is_changed_by_whoever_has_just_shown_a_factor(owner: Person, acme: OpenedTenant) -> None:
+def test_team_is_changed_only_after_a_step_up(owner: Person, acme: OpenedTenant) -> None:
     dev, client = make_person(acme.tenant, Role.DEVELOPER), owner.show_factor()
 
     for answer in (
@@ -303,7 +303,9 @@ def test_admin_changes_no_owner_and_makes_none_and_the_last_owner_stays(
     assert (role_of(owner, acme), role_of(dev, acme)) == (("owner", False), ("developer", False))
 
 
-def test_whoever_changes_themselves_is_led_where_they_may_go(browser: Client, acme: OpenedTenant) -> None:
+def test_member_who_changes_their_own_role_is_redirected_to_an_allowed_page(
+    browser: Client, acme: OpenedTenant
+) -> None:
     other = make_person(acme.tenant, email="second@acme.example").show_factor(ago=1)
     me = Membership.objects.get(user__email="second@acme.example").user_id
 

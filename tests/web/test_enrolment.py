@@ -116,7 +116,7 @@ def test_code_adds_one_factor_of_two_who_show_it_at_once(acme: OpenedTenant) -> 
     assert len(second_factors.factors_of(person.user.pk)) == 2  # one authenticator, and its recovery codes
 
 
-def test_whoever_signs_up_enrols_in_the_same_browser_without_typing_the_code(settings: Any) -> None:
+def test_sign_up_enrols_in_the_same_browser_without_typing_the_code(settings: Any) -> None:
     settings.SIGNUP = True
     client = Client()
     client.post(UP, NEW)

@@ -117,7 +117,7 @@ def test_only_what_passes_the_filters_is_in_the_file(
     assert texts_of(take(browser, public_id)) == expected
 
 
-def test_words_and_names_stand_in_no_address_and_are_shown_to_whoever_may_see_exports(
+def test_words_and_names_stand_in_no_address_and_are_shown_to_those_who_may_see_exports(
     browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     answer = browser.post(f"{PAGE}/new?{IN}", {"format": "csv", "q": "flower pot", "user_id": "alice"})

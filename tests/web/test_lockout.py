@@ -106,7 +106,7 @@ def test_passkey_passes_a_lock_of_the_name_and_on_a_known_browser_one_of_the_add
     assert passkey(known.client).status_code == 302
 
 
-def test_whoever_has_the_password_and_guesses_codes_does_not_keep_its_owner_out(known: Person) -> None:
+def test_guessing_codes_with_the_password_does_not_lock_the_owner_out(known: Person) -> None:
     thief = elsewhere(known)
     give_password(thief)
     assert 429 in [give_code(thief, f"00000{number}").status_code for number in range(7)]

@@ -553,7 +553,7 @@ def test_decision_is_taken_back_and_leaves_nothing(verdict: str, browser: Client
     assert ORDER in text_of(browser.get(address(alice_scope)))
 
 
-def test_decision_is_taken_back_in_time_by_whoever_made_it(
+def test_decision_is_taken_back_in_time_by_the_person_who_made_it(
     browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     first, second = tell(alice_scope, ORDER, OTHER_ORDER)

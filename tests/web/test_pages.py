@@ -509,7 +509,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
     assert Client(raise_request_exception=False).get(link).status_code == 404
 
 
-def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
+def test_file_of_a_person_needs_the_right_to_decide_and_a_step_up(
     owner: Person, acme: OpenedTenant, globex: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY)
