@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 
 from apps.apikeys import quota
@@ -27,6 +28,11 @@ def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For ``tests.running.Up``: once in a run, however many workers it has."""
     directory = tmp_path_factory.getbasetemp()
     return running.prepare_home(directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _static_root() -> None:
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 @pytest.fixture

@@ -3,28 +3,14 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
-from apps.recall import read_log
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
-
-
-@pytest.fixture(autouse=True)
-def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 def _whole(streamed: Any) -> Any:

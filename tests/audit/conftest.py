@@ -59,11 +59,6 @@ def superuser(url: str) -> Iterator[Any]:
         yield cursor
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
-
-
 @pytest.fixture(autouse=True)
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where checkpoints are written."""

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import DatabaseError, connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -52,11 +50,6 @@ HOME = "I live in Lisbon."
 
 class Killed(BaseException):
     """The command was killed here."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 @pytest.fixture(autouse=True)

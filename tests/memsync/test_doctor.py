@@ -36,11 +36,6 @@ from tests.makers import NOW
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
-@pytest.fixture(autouse=True)
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
-
-
 def states(part: str = "", *, patience: float = 0.2) -> dict[str, State]:
     """The worst state of each part, or of one."""
     worst: dict[str, State] = {}

@@ -1,31 +1,17 @@
 """Clients of the server in this process, each of one profile."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from django.conf import settings
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
-from apps.recall import read_log
 from tests.planes.profile_client import ProfileClient
 from tests.sdk.conftest import Recording, handler
 
 Connect = Callable[..., ProfileClient]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
-
-
-@pytest.fixture(autouse=True)
-def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -41,11 +40,6 @@ NOW = datetime.now(UTC)
 WORD = Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn", step_up_age_s=41)
 DOG, HOME = "My dog Biscuit sleeps on the blue sofa.", "I live in Lisbon."
 URL = "/v1/privacy/requests"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 def say(scope: Scope, *texts: str) -> None:

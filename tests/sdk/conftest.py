@@ -11,12 +11,10 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
@@ -25,14 +23,8 @@ from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
-from apps.recall import read_log
 
 SERVER = "http://testserver"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -41,12 +33,6 @@ def _certificates_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
-
-
-@pytest.fixture(autouse=True)
-def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 class Sync:

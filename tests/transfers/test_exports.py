@@ -9,11 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from django.conf import settings
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -56,11 +54,6 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 NOW: Final = datetime.now(UTC)
 WORD: Final = Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn", step_up_age_s=41)
 DOG, HOME, WORK = "My dog Biscuit sleeps on the blue sofa.", "I live in Lisbon.", "I work as a nurse."
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 def say(scope: Scope, *texts: str) -> list[int]:

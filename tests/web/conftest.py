@@ -3,10 +3,8 @@
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from apps.apikeys.onboarding import OpenedTenant
@@ -14,11 +12,7 @@ from apps.projects.scope import Scope
 from tests.makers import make_scope
 from tests.web.browsers import CHROMIUM
 from tests.web.people import Person, make_person
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+from tests.web.served_app import Server
 
 
 @pytest.fixture
@@ -49,3 +43,19 @@ def chromium() -> Iterator[Browser]:
 def complaints() -> list[str]:
     """What the browser complained of: scripts that failed, things that the policy forbids."""
     return []
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Gives its clients more time than these tests take."""
+    server = Server(120, tmp_path_factory.mktemp("patient") / "log")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Gives its clients a second."""
+    server = Server(1, tmp_path_factory.mktemp("strict") / "log")
+    yield server
+    server.stop()

@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import grimp
 import psycopg
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from django.conf import settings
 from django.contrib import admin
 from django.db import ProgrammingError, connections, models
 from django.test import Client
@@ -69,11 +67,6 @@ PASSWORD = "correct horse battery staple"
 SAID = ("I live in Samarkand.", "I live in Valparaiso.")
 WAITS = "Always answer me in Esperanto."
 WORDS = ("Samarkand", "Valparaiso", "I live", "Esperanto", "wilhelmina@example.org")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 @pytest.fixture

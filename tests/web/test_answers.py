@@ -44,11 +44,6 @@ def read(request: HttpRequest) -> HttpResponse:
 urlpatterns = [path("admin/fails", fail), path("admin/reads", read), path("fails", fail), *urls.urlpatterns]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
-
-
 @pytest.fixture
 def browser() -> Iterator[Client]:
     with override_settings(ROOT_URLCONF=__name__):

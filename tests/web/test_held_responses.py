@@ -3,28 +3,11 @@
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.web.test_slow_clients import ESTABLISHED, MORE, SAYS_GET, Server, head_of, is_open, post, rest_of, until
+from tests.web.served_app import ESTABLISHED, MORE, SAYS_GET, Server, head_of, is_open, post, rest_of, until
 
 HOLD = b"GET /hold?%b HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(120, tmp_path_factory.mktemp("patient") / "log")
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(1, tmp_path_factory.mktemp("strict") / "log")
-    yield server
-    server.stop()
 
 
 def chunk_of(connection: socket.socket) -> bytes:

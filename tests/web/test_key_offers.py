@@ -2,11 +2,9 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -30,11 +28,6 @@ PASSWORD = "correct horse battery staple"
 KEY = r"ms_(?:live|test|dev)_\w{11}_\w{49}"
 ISSUE = "admin:apikeys_apikey_issue"
 READING = sorted(PERMISSIONS.keys() - READS_NO_CONTENT)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
 
 
 @pytest.fixture
