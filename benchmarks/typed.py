@@ -44,9 +44,10 @@ def run(running: Instance, *, runs: int) -> dict[str, Any]:
     for _ in range(2 * TOPICS):
         caller.post(PATH, next(made))
     over_http = measure(lambda turn: caller.post(PATH, next(made)), runs)
-    base = replace(scope_of(running, _owner(running)), spaces=())
+    owner = _owner(running)
+    base = replace(scope_of(running, owner), spaces=())
     memories = [typed_of(next(made)) for _ in range(runs)]
-    inside = measure(lambda turn: _write(running, base, memories[turn]), runs)
+    inside = measure(lambda turn: _write(base, owner, memories[turn]), runs)
     bare = bare_writes(running, base, typed_of(next(made)), runs=runs)
     return {
         "milliseconds": {"typed add over HTTP": over_http, "in process": inside, "bare transaction": bare},
@@ -95,9 +96,10 @@ def bare_writes(running: Instance, base: Scope, memory: TypedMemory, *, runs: in
             heard.append((str(sql), list(params)))
         return execute(sql, params, many, context)
 
+    owner = _owner(running)
     with connection.execute_wrapper(hear):
-        _write(running, base, memory)
-    scope = scope_of(running, _owner(running))
+        _write(base, owner, memory)
+    scope = scope_of(running, owner)
     with tenant_transaction(scope):
         every = [
             _anew(heard, {table: reserve_ids(1, sequence=name)[0] for table, name in SEQUENCES.items()})
@@ -145,8 +147,8 @@ def _value(value: Any, old: int, new: int) -> Any:
     return new if value == old and isinstance(value, int) else value
 
 
-def _write(running: Instance, base: Scope, memory: TypedMemory) -> None:
-    write_typed(base, _owner(running), [memory], now=datetime.now(UTC))
+def _write(base: Scope, owner: str, memory: TypedMemory) -> None:
+    write_typed(base, owner, [memory], now=datetime.now(UTC))
 
 
 def _owner(running: Instance) -> str:
