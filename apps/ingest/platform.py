@@ -4,17 +4,19 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 import orjson
 
 from apps.apikeys.permissions import PINS
 from apps.core.errors import Conflict, Forbidden
 from apps.core.plaintext import Plaintext
+from apps.ingest.steps.typed_slots import ReplacedMeanwhile
 from apps.ingest.typed import write_owned
-from apps.memories.editing import Edit, edit
+from apps.memories.editing import Edit, MemoryReadOnly, edit
 from apps.memories.opened import OpenedMemory
 from apps.memories.platform import TYPE, content_of, find_under
-from apps.memories.selectors import get_memory
+from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.spaces import SpaceOwner, find_owned, get_or_create_owned
 from apps.memories.typed import PlatformLabels, TypedMemory, canonical_json
 from apps.projects.scope import Scope
@@ -47,6 +49,7 @@ class PlatformFields:
     session_id: str | None = None
 
 
+MOST_ATTEMPTS: Final = 10
 DEFAULTS = PlatformFields(value="", category="fact", tags=(), importance=4 / 9, pinned=False, source="manual")
 
 
@@ -60,7 +63,7 @@ class SavedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TargetSlot:
-    """Where a memory is written: key and context are its slot.  current: what is there."""
+    """Where a memory is written: key and context are its slot.  current: what is there, as its caller last read it."""
 
     scope: Scope
     owner: SpaceOwner
@@ -84,16 +87,12 @@ def save(
 
     The memory with this key in the same project and workspace is changed in place: what is not given stays.  Without
     a key, or with always_creates, it is a new one.  Call outside of any transaction.
-    Raises ForbiddenContent, PinForbidden.
+    Raises ForbiddenContent, PinForbidden, ReplacedMeanwhile.
     """
     is_new = always_creates or key is None
     context = orjson.dumps([workspace, secrets.token_hex(16) if is_new else ""]).decode() if workspace or is_new else ""
-    space = None if is_new else find_owned(scope, owner)
-    current = find_under(scope.in_spaces(space), key or "", context, now=now) if space else None
-    if current is not None and not current.category:
-        current = None  # made by another route under this key: it is replaced as a whole
-    slot = _TargetSlot(scope=scope, owner=owner, key=key, workspace=workspace, context=context, current=current)
-    return _write(slot, fields, now=now)
+    slot = _TargetSlot(scope=scope, owner=owner, key=key, workspace=workspace, context=context)
+    return _write(slot if is_new else _read_again(slot, now=now), fields, now=now)
 
 
 def change(
@@ -101,7 +100,7 @@ def change(
 ) -> SavedMemory:
     """Change a current memory of this owner in place; what is not given stays.  Call outside of any transaction.
 
-    Raises MadeElsewhere, ForbiddenContent, PinForbidden, MemoryNotFound, MemoryReadOnly.
+    Raises MadeElsewhere, ForbiddenContent, PinForbidden, MemoryNotFound, MemoryReadOnly, ReplacedMeanwhile.
     """
     if memory.category:
         slot = _TargetSlot(
@@ -116,20 +115,45 @@ def change(
     if replace(fields, tags=None, importance=None, pinned=None) != PlatformFields():
         raise MadeElsewhere
     _check_pin(scope, memory, fields)
-    return _edit(scope.in_spaces(get_or_create_owned(scope, owner, now=now)), memory.id, fields, now=now)
+    here = scope.in_spaces(get_or_create_owned(scope, owner, now=now))
+    status = "updated" if _edit(here, memory.id, fields, now=now) else "unchanged"
+    return SavedMemory(memory=get_memory(here, memory.id, now=now), status=status)
 
 
 def _write(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> SavedMemory:
-    scope, current = slot.scope, slot.current
-    _check_pin(scope, current, fields)
-    whole = _over(fields, _over(_fields_of(current), DEFAULTS) if current else DEFAULTS)
+    """Again, with what another request has written there meanwhile, as often as needed, within reason."""
+    for _ in range(MOST_ATTEMPTS - 1):
+        try:
+            return _write_once(slot, fields, now=now)
+        except ReplacedMeanwhile:
+            slot = _read_again(slot, now=now)
+    return _write_once(slot, fields, now=now)
+
+
+def _read_again(slot: _TargetSlot, *, now: datetime) -> _TargetSlot:
+    space = find_owned(slot.scope, slot.owner)
+    current = find_under(slot.scope.in_spaces(space), slot.key or "", slot.context, now=now) if space else None
+    return replace(slot, current=current)
+
+
+def _write_once(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> SavedMemory:
+    # A memory that another route made under this key is replaced as a whole.
+    scope, kept = slot.scope, slot.current if slot.current and slot.current.category else None
+    _check_pin(scope, kept, fields)
+    whole = _over(fields, _over(_fields_of(kept), DEFAULTS) if kept else DEFAULTS)
     written = write_owned(scope, slot.owner, [_stated(slot, whole, now=now)], now=now)
     (made,), here = written.results, scope.in_spaces(written.space)
+    status = "updated" if made.superseded else made.status
     if made.status != "created":
-        saved = _edit(here, made.memory_id, whole, now=now)
-        return replace(saved, status="updated") if made.superseded else saved
-    memory = get_memory(here, made.memory_id, now=now)
-    return SavedMemory(memory=memory, status="updated" if made.superseded else "created")
+        try:
+            is_changed = _edit(here, made.memory_id, whole if made.superseded else fields, now=now)
+        except MemoryReadOnly:
+            raise ReplacedMeanwhile from None
+        status = "updated" if made.superseded or is_changed else "unchanged"
+    memory = _read_again(slot, now=now).current
+    if memory is None:
+        raise MemoryNotFound
+    return SavedMemory(memory=memory, status=status)
 
 
 def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> TypedMemory:
@@ -142,7 +166,7 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
         "tags": tags,
         "category": category,
         "expires_at": fields.expires_at,
-        "created_at": content_of(slot.current).created_at if slot.current else now,
+        "created_at": content_of(slot.current).created_at if slot.current and slot.current.category else now,
     }
     return TypedMemory(
         type=TYPE,
@@ -156,7 +180,12 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
         tags=tags,
         importance=fields.importance,
         pinned=bool(fields.pinned),
-        labels=PlatformLabels(category=category, workspace=slot.workspace, context=slot.context),
+        labels=PlatformLabels(
+            category=category,
+            workspace=slot.workspace,
+            context=slot.context,
+            based_on=(slot.current.id, slot.current.updated_at) if slot.current else None,
+        ),
     )
 
 
@@ -182,8 +211,8 @@ def _over(fields: PlatformFields, others: PlatformFields) -> PlatformFields:
     return replace(others, **given)
 
 
-def _edit(scope: Scope, memory_id: int, fields: PlatformFields, *, now: datetime) -> SavedMemory:
-    """Give the memory these attributes, which do not change what it says."""
+def _edit(scope: Scope, memory_id: int, fields: PlatformFields, *, now: datetime) -> bool:
+    """Give the memory these attributes, which do not change what it says.  Returns whether one was different."""
     changed = Edit(
         memory_id=memory_id,
         tags=fields.tags,
@@ -191,9 +220,7 @@ def _edit(scope: Scope, memory_id: int, fields: PlatformFields, *, now: datetime
         pinned=fields.pinned,
         source=fields.source,
     )
-    edited = edit(scope, changed, now=now)
-    status = "updated" if edited.changed_fields else "unchanged"
-    return SavedMemory(memory=get_memory(scope, memory_id, now=now), status=status)
+    return bool(edit(scope, changed, now=now).changed_fields)
 
 
 def _check_pin(scope: Scope, current: OpenedMemory | None, fields: PlatformFields) -> None:

@@ -5,6 +5,7 @@ caller's id means; a memory without a slot, or with a disputed one, goes by its 
 """
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -101,14 +102,9 @@ def handle_of(memory: OpenedMemory) -> uuid.UUID:
 
 def get_by_handle(scope: Scope, handle: uuid.UUID, labels: LabelFilter, *, now: datetime) -> OpenedMemory:
     """The current memory with this id and these labels in the scope's one space.  Raises MemoryNotFound."""
-    with tenant_transaction(scope):
-        live = Memory.objects.within(scope).live(now)
-        named = {"pk": handle.int} if handle.int < _IDS else {"slot": handle.bytes, "validity": "current"}
-        memory_id = live.filter(**named).values_list("pk", flat=True).first()
-    if memory_id is None:
-        raise MemoryNotFound
-    memory = get_memory(scope, memory_id, now=now)
-    if handle_of(memory) != handle or not labels.accepts(memory):
+    named = {"pk": handle.int} if handle.int < _IDS else {"slot": handle.bytes, "validity": "current"}
+    memory = _live(scope, named, now=now)
+    if memory is None or handle_of(memory) != handle or not labels.accepts(memory):
         raise MemoryNotFound
     return memory
 
@@ -118,6 +114,17 @@ def find_under(scope: Scope, key: str, context: str, *, now: datetime) -> Opened
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space)
         slot = slot_in_group(cipher, TYPES[TYPE].group or "", key, project_id=scope.project_id, context=context)
-        live = Memory.objects.within(scope).live(now).filter(slot=slot, validity="current")
-        memory_id = live.values_list("pk", flat=True).first()
-    return None if memory_id is None else get_memory(scope, memory_id, now=now)
+    return _live(scope, {"slot": slot, "validity": "current"}, now=now)
+
+
+def _live(scope: Scope, named: Mapping[str, Any], *, now: datetime) -> OpenedMemory | None:
+    """The live memory with these columns.  Looked up again if it is replaced while it is opened."""
+    while True:
+        with tenant_transaction(scope):
+            live = Memory.objects.within(scope).live(now)
+            memory_id = live.filter(**named).values_list("pk", flat=True).first()
+        if memory_id is None:
+            return None
+        memory = get_memory(scope, memory_id, now=now)
+        if memory.validity != "superseded":
+            return memory

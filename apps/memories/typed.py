@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -38,11 +38,15 @@ OF_CALLER: Final = "caller-"  # begins the embedder of a vector that came with i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformLabels:
-    """Labels of a memory of an agent platform.  context: what else than its key it replaces an older one by."""
+    """Labels of a memory of an agent platform.  context: what else than its key it replaces an older one by.
+
+    based_on: id and time of change of the memory whose fields it repeats, which it may replace alone, and unchanged.
+    """
 
     category: str
     workspace: str = ""
     context: str = ""
+    based_on: tuple[int, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,34 @@
 """Decide a typed memory: created, duplicate, revived or superseding (seed-systems T7)."""
 
+from datetime import datetime
+
+from apps.core.errors import Conflict
 from apps.ingest.candidates import MemoryCandidate
-from apps.ingest.memory_state import MemoryState
+from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.snapshot import SpaceSnapshot
 from text.extraction.reasons import Reason
+
+
+class ReplacedMeanwhile(Conflict):
+    """This memory was changed by several requests at the same time.  Try again."""
+
+    code = "REPLACED_MEANWHILE"
 
 
 def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: bool) -> list[MemoryState]:
     """Decide the candidate, and return the memories that it replaces.
 
     The caller states the memory, so neither its words nor the trust in its source matter: its id does, and its topic
-    key.  is_repeated: an earlier memory of this batch has the same id.
+    key.  is_repeated: an earlier memory of this batch has the same id.  Raises ReplacedMeanwhile.
     """
     known = snapshot.with_public_id(candidate.public_id)
     if known is not None and (is_repeated or known.is_current):
         candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
         return []
     holders = [one for one in snapshot.in_slot(candidate.slot) if one.is_current] if candidate.slot else []
+    labels = candidate.proposal.typed.labels if candidate.proposal.typed else None
+    if labels and any(_version(older) != labels.based_on for older in holders):
+        raise ReplacedMeanwhile
     if known is not None:
         known.validity, known.superseded_by, known.reason = "current", None, ""
         known.periods.begin(snapshot.now, now=snapshot.now)
@@ -30,3 +42,7 @@ def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: 
     if holders and known.is_new:
         candidate.decision = "superseding"
     return [one for one in holders if isinstance(one, MemoryState)]
+
+
+def _version(held: SlotHolder) -> tuple[int, datetime] | None:
+    return (held.id, held.row.updated_at) if isinstance(held, MemoryState) and held.row else None
