@@ -38,7 +38,8 @@ IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request
 # Permissions whose responses contain no content and no end user: an operator may see a key with these.
 READS_NO_CONTENT = frozenset({"projects:read", "audit:read", "retention:read", "receipts:read"})
 CROSS_PROJECT_READ = "org:cross_project_read"
-PINS = "candidates:review"  # the permission to pin: age limits of retention do not apply to pinned memories
+REVIEWS = "candidates:review"  # the permission to decide what a program may not: to end a memory that is trusted more
+PINS = REVIEWS  # to pin: age limits of retention do not apply to pinned memories, and only a reviewer may replace them
 # ``memory:*`` implies all of these, so that keys for other builds keep working; it never implies delete.
 EVERYTHING_OF_MEMORY = frozenset(name for name in PERMISSIONS if name.split(":")[0] in
                                  {"memory", "history", "state", "imports"}) - IN_NO_WILDCARD  # fmt: skip

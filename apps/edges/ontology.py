@@ -12,7 +12,7 @@ from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.edges.models import Ontology
-from apps.edges.types import RELATION_TYPES, SYSTEM_TYPES
+from apps.edges.types import EFFECTIVE_TYPES, RELATION_TYPES, SYSTEM_TYPES
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
@@ -65,8 +65,8 @@ def get_ontology(scope: Scope) -> Vocabularies:
 
 
 def relation_types(scope: Scope) -> frozenset[str]:
-    """Every type that a relation of the tenant may have."""
-    return frozenset(get_ontology(scope).relation_types)
+    """Every type that a caller may state."""
+    return frozenset((*get_ontology(scope).relation_types, *EFFECTIVE_TYPES))
 
 
 def update_ontology(

@@ -1,4 +1,4 @@
-"""Creates and deletes relations of memories."""
+"""Creates and deletes relations of memories, with their effects on the memories."""
 
 from collections.abc import Collection, Sequence, Set
 from datetime import datetime
@@ -8,9 +8,11 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.prepared_sql import Columns, insert, prepared_cursor
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
+from apps.edges.effects import apply_effect, undo_effect
 from apps.edges.models import MemoryEdge
 from apps.edges.ontology import relation_types
 from apps.edges.opened import Edge, NewEdge
@@ -48,11 +50,12 @@ class SelfRelation(Invalid):
     code = "SELF_RELATION"
 
 
+@retried
 def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Edge]:
     """Write these edges of the scope's one space, in order; an existing one gets the new confidence and metadata.
 
-    All or nothing.  Raises MemoryNotFound for a memory that is absent or not the scope's to read; UnknownRelationType;
-    SelfRelation.
+    ``supersedes`` and ``same_as`` end a memory (``apps.edges.effects``).  All or nothing.  Raises MemoryNotFound for a
+    memory that is absent or not the scope's to read; UnknownRelationType; SelfRelation; what an effect raises.
     """
     with tenant_transaction(scope):
         known = relation_types(scope)
@@ -63,6 +66,8 @@ def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Ed
                 raise UnknownRelationType
         cipher = lock_space(scope)
         _check_ends(scope, edges, now=now)
+        for edge in edges:
+            apply_effect(scope, edge, now=now)
         written = write_edges(scope, cipher, edges, now=now)
         touch(scope, scope.space.id)
         record(
@@ -76,16 +81,19 @@ def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Ed
     return [_plain(row, edge) for row, edge in zip(written, edges, strict=True)]
 
 
+@retried
 def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> None:
-    """Delete an edge of this memory.  Its consequences, such as a superseded memory, stay.
+    """Delete an edge of this memory, and undo its effect unless another edge of the two memories has the same.
 
     Raises RelationNotFound for one that is absent, another memory's, or not the scope's to see.
     """
     with tenant_transaction(scope):
-        if not scope.spaces or edge_id not in {edge.id for edge in edges_of(scope, [memory_id], now=now)}:
+        found = {edge.id: edge for edge in edges_of(scope, [memory_id], now=now)}
+        if not scope.spaces or edge_id not in found:
             raise RelationNotFound
         lock_space(scope)
         MemoryEdge.objects.within(scope).filter(pk=edge_id).delete()
+        undo_effect(scope, found[edge_id], now=now)
         touch(scope, scope.space.id)
         record(
             scope, actor=scope.principal.label, action=AuditAction.RELATION_DELETE, target=f"edge:{edge_id}", now=now

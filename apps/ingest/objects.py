@@ -28,8 +28,8 @@ from apps.ingest.documents import passages
 from apps.ingest.services import remember
 from apps.ingest.source_links import retire
 from apps.memories.models import Memory
+from apps.memories.repetitions import set_repetitions
 from apps.memories.spaces import find_end_user, lock_space
-from apps.memories.types import confidence
 from apps.memories.validity_changes import end_withdrawn
 from apps.projects.scope import Scope
 from apps.sources.models import ExternalObject, ObjectMemory
@@ -324,21 +324,10 @@ def _let_go(scope: Scope, links: Sequence[ObjectMemory], *, now: datetime) -> li
     for memory in held.order_by("pk").select_for_update(no_key=True):
         left = memory.repetition_count - times[memory.pk]
         if memory.pk in others or memory.pinned or left > 0:
-            _count_less(memory, max(left, 1))
+            set_repetitions(memory, left)
         else:
             alone.append(memory)
     return alone
-
-
-def _count_less(memory: Memory, repetitions: int) -> None:
-    memory.repetition_count = repetitions
-    memory.confidence = confidence(
-        source_strength=memory.source_strength,
-        repetition_count=repetitions,
-        extractor_confidence=memory.extractor_confidence,
-        prior=memory.type_prior,
-    )
-    memory.save(update_fields=["repetition_count", "confidence"])
 
 
 def _locked(scope: Scope, object_id: int) -> ExternalObject:

@@ -15,7 +15,7 @@ from django.db.models import Q
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
-from apps.core.prepared_sql import insert, prepared_cursor
+from apps.core.prepared_sql import insert
 from apps.core.scoping import tenant_transaction
 from apps.memories import validity
 from apps.memories.models import Memory, MemoryCheckpoint, MemoryTransition, MemoryVector
@@ -23,6 +23,7 @@ from apps.memories.models.memory import Validity
 from apps.memories.spaces import lock_space
 from apps.memories.typed import OF_CALLER
 from apps.memories.validity import Periods
+from apps.memories.validity_changes import validity_after
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -33,26 +34,12 @@ _COLUMNS: Final = (
     "validity", "superseded_by", "superseded_at", "superseded_reason", "valid_from", "valid_to", "known_from",
     "changed_txid", "updated_at",
 )  # fmt: skip
-# Events that change whether a memory holds, and the validity after each.
-_AFTER: Final[Mapping[str, str]] = {
-    "created": Validity.CURRENT,
-    "revived": Validity.CURRENT,
-    "settled": Validity.CURRENT,
-    "disputed": Validity.DISPUTED,
-    "superseded": Validity.SUPERSEDED,
-}
 _EVENT: Final[Mapping[str, str]] = {
     Validity.CURRENT: "revived",
     Validity.DISPUTED: "disputed",
     Validity.SUPERSEDED: "superseded",
 }
 _ORDER: Final = (Validity.SUPERSEDED, Validity.DISPUTED, Validity.CURRENT)
-_THEN: Final = """
-select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id) cross join lateral (
-    select event, other_id from memories_memorytransition
-    where tenant_id = %s and memory_id = wanted.id and txid <= %s and event = any(%s)
-    order by id desc limit 1
-) last"""
 
 
 class CheckpointExists(Conflict):
@@ -131,7 +118,7 @@ def rewind(scope: Scope, to: str, *, dry_run: bool = False, now: datetime) -> Re
         rows = Memory.objects.within(scope).filter(retention_status="active", changed_txid__gt=txid)
         rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
         changed = list(rows.order_by("pk").select_for_update(no_key=True))
-        moves = _moves(changed, _then(scope, changed, txid))
+        moves = _moves(changed, validity_after(scope, [row.pk for row in changed], txid))
         ended = [one.row.pk for one in moves if one.ends]
         restored = [one.row.pk for one in moves if one.begins]
         if moves and not dry_run:
@@ -169,16 +156,6 @@ def _find(scope: Scope, space: Space, to: str) -> int:
     if to.isascii() and to.isdigit() and len(to) <= 18 and int(to) <= space.txid:
         return int(to)
     raise CheckpointNotFound
-
-
-def _then(scope: Scope, rows: Sequence[Memory], txid: int) -> dict[int, tuple[str, int | None]]:
-    """Memory id to the validity and the successor after the change, of those that existed then."""
-    with prepared_cursor() as cursor:
-        cursor.execute(_THEN, [[row.pk for row in rows], scope.tenant_id, txid, list(_AFTER)])
-        found = cursor.fetchall()
-    return {
-        memory_id: (_AFTER[event], other_id if event == "superseded" else None) for memory_id, event, other_id in found
-    }
 
 
 def _moves(rows: Sequence[Memory], then: Mapping[int, tuple[str, int | None]]) -> list[_Move]:

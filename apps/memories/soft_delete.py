@@ -123,7 +123,7 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
         held.put_into(row)
         validity.write(scope, space.pk, {row.pk: held}, now=now)
     space.txid += 1
-    _yield_parts(scope, row, space, cipher, now=now)
+    yield_parts(scope, row, space, cipher, now=now)
     space.save(update_fields=["txid", "term_total"])
     row.retention_status, row.deletion_method = Retention.ACTIVE, ""
     row.deleted_at = row.hard_delete_at = None
@@ -150,15 +150,18 @@ def _holder(scope: Scope, row: Memory, space: Space) -> Memory | None:
     """The memory that now holds the slot that this one held when it was deleted."""
     if row.slot is None or row.validity != Validity.CURRENT:
         return None
-    return _holder_of_slot(scope, space, bytes(row.slot), row.pk)
+    return holder_of_slot(scope, space, bytes(row.slot), row.pk)
 
 
-def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:
-    """End those parts of a restored memory whose slots another memory has taken since the deletion."""
+def yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:
+    """End those parts of a memory that holds again whose slots another memory has taken meanwhile.
+
+    In the transaction that holds the space's lock; the caller saves the counts of ``space``.
+    """
     ended = []
     mine = MemoryClaim.objects.within(scope).filter(memory_id=row.pk, validity=Validity.CURRENT, slot__isnull=False)
     for claim in mine:
-        holder = _holder_of_slot(scope, space, bytes(claim.slot or b""), row.pk)
+        holder = holder_of_slot(scope, space, bytes(claim.slot or b""), row.pk)
         if holder is None:
             continue
         since = holder.valid_from or holder.created_at
@@ -175,7 +178,7 @@ def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *
         end_parts.end_parts(scope, space, row, ended, cipher, now=now)
 
 
-def _holder_of_slot(scope: Scope, space: Space, slot: bytes, memory_id: int) -> Memory | None:
+def holder_of_slot(scope: Scope, space: Space, slot: bytes, memory_id: int) -> Memory | None:
     """Another current memory that holds the slot, as a whole or with a part."""
     there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)
     there = there.filter(validity=Validity.CURRENT).exclude(pk=memory_id)

@@ -1,12 +1,13 @@
-"""Changes of the validity of single memories outside a write: ends, decisions about conflicts.
+"""Changes of the validity of single memories outside a write, and what it was after an earlier change.
 
 In the transaction that holds the space's lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from apps.core.prepared_sql import prepared_cursor
 from apps.memories import validity
 from apps.memories.models import Memory, MemoryTransition, MemoryVector, Validity
 from apps.memories.validity import Periods
@@ -19,6 +20,30 @@ _CHANGED: Final = (
     "validity", "superseded_by", "superseded_at", "superseded_reason", "valid_from", "valid_to", "known_from",
     "changed_txid", "updated_at",
 )  # fmt: skip
+# Events that change whether a memory holds, and the validity after each.
+_AFTER: Final[Mapping[str, str]] = {
+    "created": Validity.CURRENT,
+    "revived": Validity.CURRENT,
+    "settled": Validity.CURRENT,
+    "disputed": Validity.DISPUTED,
+    "superseded": Validity.SUPERSEDED,
+}
+_THEN: Final = """
+select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id) cross join lateral (
+    select event, other_id from memories_memorytransition
+    where tenant_id = %s and memory_id = wanted.id and txid <= %s and event = any(%s)
+    order by id desc limit 1
+) last"""
+
+
+def validity_after(scope: Scope, memory_ids: Sequence[int], txid: int) -> dict[int, tuple[str, int | None]]:
+    """Memory id to its validity and its successor after a change, of those that existed then."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_THEN, [list(memory_ids), scope.tenant_id, txid, list(_AFTER)])
+        found = cursor.fetchall()
+    return {
+        memory_id: (_AFTER[event], other_id if event == "superseded" else None) for memory_id, event, other_id in found
+    }
 
 
 def end_withdrawn(scope: Scope, space: Space, rows: Sequence[Memory], *, now: datetime) -> None:

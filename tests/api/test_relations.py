@@ -155,6 +155,62 @@ def test_ids_of_any_size_are_not_found(alice: Caller, ids: list[int], number: in
     assert alice("DELETE", f"/memory/{number}/relations/1").status_code == 404
 
 
+# -- effects -----------------------------------------------------------------------------------------------------------
+
+
+def test_stated_supersedes_ends_the_other_memory_and_deleting_the_relation_undoes_it(
+    alice: Caller, ids: list[int]
+) -> None:
+    old, new = ids[:2]
+    made = relate(alice, new, old, "supersedes", metadata={"why": "corrected"})
+
+    assert made.status_code == 201, made.content
+    ended = alice("GET", f"/memory/{old}").json()
+    assert (ended["validity"], ended["superseded_by"]) == ("superseded", new)
+    assert alice("GET", f"/memory/{new}").json()["supersedes"] == [old]
+    assert old not in recalled(alice, SAID[0])
+    history = alice("GET", f"/memory/{old}/history").json()["revisions"]
+    assert [one["event"] for one in history] == ["created", "superseded"]
+
+    assert alice("DELETE", f"/memory/{old}/relations/{made.json()['id']}").status_code == 204
+
+    again = alice("GET", f"/memory/{old}").json()
+    assert (again["validity"], again["superseded_by"], again["superseded_at"]) == ("current", None, None)
+    assert old in recalled(alice, SAID[0])
+
+
+def test_newer_of_two_that_are_the_same_is_merged_into_the_older(alice: Caller, ids: list[int]) -> None:
+    older, newer = ids[:2]
+
+    assert relate(alice, older, newer, "same_as").status_code == 201
+
+    body = alice("GET", f"/memory/{older}").json()
+    assert (body["supersedes"], body["repetition_count"]) == ([newer], 2)
+    assert alice("GET", f"/memory/{newer}").json()["superseded_by"] == older
+
+
+def test_relation_that_would_end_what_cannot_be_ended_is_refused_whole(
+    acme: OpenedTenant, alice: Caller, ids: list[int]
+) -> None:
+    relate(alice, ids[1], ids[0], "supersedes")
+    response = relate(alice, ids[2], ids[0], "supersedes")
+    assert (response.status_code, code(response)) == (409, "NOT_CURRENT")
+    assert listed(alice, ids[2])["relations"] == []
+
+    from tests.makers import make_api_key
+
+    reviewer = Caller(make_api_key(acme.scope, scopes=["*"]).text)
+    assert reviewer("PATCH", f"/memory/{ids[3]}", {"pinned": True}).status_code == 200
+    response = relate(alice, ids[2], ids[3], "supersedes")
+    assert (response.status_code, code(response)) == (403, "INSUFFICIENT_SCOPE")
+    assert relate(reviewer, ids[2], ids[3], "supersedes").status_code == 201
+
+
+def recalled(caller: Caller, text: str) -> list[int]:
+    response = caller("POST", "/memory/query", {"query": text})
+    return [one["id"] for one in response.json()["memories"]]
+
+
 # -- graph -------------------------------------------------------------------------------------------------------------
 
 
@@ -248,6 +304,7 @@ def test_ontology_needs_no_end_user_and_has_the_built_in_types(admin: Caller) ->
         body["builtin_relation_types"],
     )
     assert (body["custom_content_types"], body["custom_relation_types"]) == ([], [])
+    assert body["effective_relation_types"] == ["supersedes", "same_as"]
     assert body["max_custom_types"] == 32
 
 

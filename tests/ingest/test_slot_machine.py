@@ -17,9 +17,9 @@ from apps.edges.types import CONFLICT
 from apps.ingest import services
 from apps.ingest.candidates import ModelReading, Outcome, Proposal
 from apps.memories import validity
-from apps.memories.conflict_resolution import ConstraintStays
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition
 from apps.memories.soft_delete import restore
+from apps.memories.superseding import ConstraintStays
 from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from apps.recall.services import recall

@@ -13,7 +13,7 @@ from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.ontology import CONTENT_TYPES, MAX_CUSTOM, NAME, Vocabularies, get_ontology, update_ontology
-from apps.edges.types import RELATION_TYPES
+from apps.edges.types import EFFECTIVE_TYPES, RELATION_TYPES
 
 
 class TypeNames(Labels):
@@ -43,6 +43,9 @@ class OntologyOutput(serializers.Serializer[Any]):
     relation_types = serializers.ListField(child=serializers.CharField())
     builtin_content_types = serializers.ListField(child=serializers.CharField())
     builtin_relation_types = serializers.ListField(child=serializers.CharField())
+    effective_relation_types = serializers.ListField(
+        child=serializers.CharField(), help_text="Stating a relation of these types ends a memory."
+    )
     custom_content_types = serializers.ListField(child=serializers.CharField())
     custom_relation_types = serializers.ListField(child=serializers.CharField())
     max_custom_types = serializers.IntegerField()
@@ -80,6 +83,7 @@ def _body(one: Vocabularies) -> dict[str, Any]:
         "relation_types": one.relation_types,
         "builtin_content_types": list(CONTENT_TYPES),
         "builtin_relation_types": list(RELATION_TYPES),
+        "effective_relation_types": list(EFFECTIVE_TYPES),
         "custom_content_types": list(one.custom_content_types),
         "custom_relation_types": list(one.custom_relation_types),
         "max_custom_types": MAX_CUSTOM,
