@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,10 +10,9 @@ from django.db import connection
 
 from apps.projects.scope import Scope, SpaceRef
 
-# By the index of mentions, newest first, with each memory looked up by id: nothing is read beyond the limit.
-_SPOKEN_OF: Final = """
-select asked.id, found.memory_id from unnest(%s::bigint[]) asked(id)
-cross join lateral (
+# The memories that mention the entity ``asked``.  By the index of mentions, newest first, with each memory looked up by
+# id: nothing is read beyond the limit.
+_MENTIONING: Final = """
     select mention.memory_id from entities_entitymention mention
     cross join lateral (
         select * from memories_memory where tenant_id = %s and space_id = %s and id = mention.memory_id limit 1
@@ -20,8 +20,18 @@ cross join lateral (
     where mention.tenant_id = %s and mention.space_id = %s and mention.entity_id = asked.id
       and memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) {where}
     order by mention.memory_id desc limit %s
-) found
 """
+_SPOKEN_OF: Final = f"""
+select asked.id, found.memory_id from unnest(%s::bigint[]) asked(id) cross join lateral ({_MENTIONING}) found
+"""
+_SHARED: Final = f"""
+select known.id, asked.id, found.memory_id from unnest(%s::bigint[]) known(id)
+cross join lateral (
+    select distinct entity_id as id from entities_entitymention
+    where tenant_id = %s and memory_id = known.id and entity_id <> all(%s::bigint[])
+) asked
+cross join lateral ({_MENTIONING}) found
+"""  # noqa: S608  (ours)
 SPARE: Final = 4  # times the limit for each entity, to find memories that mention several
 
 
@@ -53,3 +63,47 @@ def memories_mentioning(
         for memory_id in memory_ids:
             scores[memory_id] = scores.get(memory_id, 0.0) + worth
     return sorted(scores.items(), key=lambda one: (-one[1], -one[0]))[:limit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedEntity:
+    """Two memories mention the same entity.  mentions: how many memories do, besides the first."""
+
+    memory_id: int
+    other_id: int
+    mentions: int
+
+
+def memories_sharing(
+    scope: Scope,
+    space: SpaceRef,
+    memory_ids: Sequence[int],
+    *,
+    apart_from: Collection[int],
+    where: str,
+    values: Sequence[Any],
+    limit: int,
+    now: datetime,
+) -> list[SharedEntity]:
+    """The memories that share an entity with any of these.  Inside the tenant's transaction.
+
+    apart_from: entities that do not count.  Nor does one that more than ``limit`` other memories mention: it connects
+    everything.  where, values: further SQL conditions on ``memory``, which each found one fulfils.
+    """
+    if not memory_ids:
+        return []
+    mine, most = [scope.tenant_id, space.id], 1 + SPARE * limit
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SHARED.format(where=where),
+            [list(memory_ids), scope.tenant_id, list(apart_from), *mine, *mine, now, *values, most],
+        )
+        found: dict[tuple[int, int], set[int]] = {}
+        for memory_id, entity_id, other_id in cursor.fetchall():
+            found.setdefault((memory_id, entity_id), set()).add(other_id)
+    return [
+        SharedEntity(memory_id=memory_id, other_id=other_id, mentions=len(others) - 1)
+        for (memory_id, _), others in found.items()
+        if len(others) <= limit + 1
+        for other_id in sorted(others - {memory_id})
+    ]

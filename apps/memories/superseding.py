@@ -156,9 +156,8 @@ def _superseded_in(scope: Scope, by_id: int, memory_id: int) -> int:
 
 def _end_before(scope: Scope, row: Memory) -> datetime | None:
     """The end of the row's latest interval as it was believed before the row was superseded."""
-    corrected = MemoryPeriod.objects.within(scope).filter(
-        memory_id=row.pk, valid_from=row.valid_from, known_to=row.known_from
-    )
+    since, corrected_at = row.valid_from or row.created_at, row.known_from or row.created_at
+    corrected = MemoryPeriod.objects.within(scope).filter(memory_id=row.pk, valid_from=since, known_to=corrected_at)
     return corrected.order_by("-pk").values_list("valid_to", flat=True).first()
 
 

@@ -80,6 +80,7 @@ def _relate(
         fingerprints={one.features.id: one.fingerprint for one in retrieved.opened},
         wanted=None if context.opened is None else context.opened.wanted,
         without=without,
+        bridges=retrieved.bridges,
     )
     depth = options.depth if retrieved.follows_relations else 1
     return relations.relate(ranked, depth=depth, weight=options.graph_weight)

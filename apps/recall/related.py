@@ -15,6 +15,7 @@ from apps.edges.selectors import contradictions, neighbours
 from apps.memories.analyses import fetch_analyses, open_analyses
 from apps.memories.selectors import replacements_among
 from apps.projects.scope import Scope, SpaceRef
+from apps.recall.bridges import Bridge, cross
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
 from apps.recall.retrievers.graph import HOPS, SEEDS, Reached, follow
@@ -45,6 +46,7 @@ class Relations:
 
     fingerprints: of the memories found so far.  wanted: ids of a sealed space that pass the filter; None for other
     spaces.  without: ids of memories that failed to decrypt.
+    bridges: to memories that share an entity with the best.
     """
 
     scope: Scope
@@ -55,6 +57,7 @@ class Relations:
     fingerprints: dict[int, bytes]
     wanted: Collection[int] | None = None
     without: Collection[int] = ()
+    bridges: Sequence[Bridge] = ()
 
     def relate(self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0) -> Related:
         """depth: requested, 1 to 3.  weight: multiplies the scores that paths carry; 0 disables paths."""
@@ -85,7 +88,9 @@ class Relations:
 
     def _reach(self, ranked: Sequence[Ranked], *, hops: int) -> dict[int, Reached]:
         seeds = {one.id: one.score for one in ranked[:SEEDS] if one.score > 0}
-        return follow(self._steps, seeds, hops=hops)
+        reached, crossed = follow(self._steps, seeds, hops=hops), cross(ranked, self.bridges)
+        better = {one for one in crossed if one not in reached or crossed[one].score > reached[one].score}
+        return reached | {one: crossed[one] for one in better}
 
     def _steps(self, node_ids: Sequence[int]) -> list[Neighbour]:
         """Steps to neighbours that pass the whole filter and decrypt; applied at every hop."""

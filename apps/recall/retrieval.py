@@ -7,10 +7,12 @@ from functools import partial
 from typing import Self
 
 from apps.memories import postings
-from apps.recall import reranking
+from apps.recall import bridges, reranking
+from apps.recall.bridges import Bridge
 from apps.recall.decrypted_scan import OpenedSpace, ScanRetrievers, shortlist_sealed
 from apps.recall.fusion import union
 from apps.recall.options import Options
+from apps.recall.profiles import rank
 from apps.recall.query_context import QueryContext
 from apps.recall.ranking import Features
 from apps.recall.results import Filters
@@ -38,13 +40,15 @@ RETRIEVERS: tuple[Retriever, ...] = (
 class Retrieved:
     """rankings: retriever name to its results.  cut: names of those that did not run for lack of time.
 
-    opened: the shortlist with features.  follows_relations: whether ``graph`` runs next.
+    opened: the shortlist with features.  follows_relations: whether ``graph`` runs next.  bridges: what it then
+    follows besides relations.
     """
 
     rankings: Mapping[str, Ranking]
     cut: Sequence[str]
     opened: Sequence[OpenedCandidate]
     follows_relations: bool
+    bridges: Sequence[Bridge] = ()
 
     @property
     def features(self) -> list[Features]:
@@ -57,12 +61,7 @@ class Retrieved:
 
 def retrieve(context: QueryContext, options: Options) -> Retrieved:
     """Run the selected retrievers and open their shortlist.  Call inside the snapshot."""
-    opened_space = context.opened
-    rankings, cut, opened = _search(context, options) if opened_space is None else _scan(context, opened_space, options)
-    is_graph_wanted = graph.NAME in options.retrievers and options.depth > 1
-    if is_graph_wanted and options.budget.is_spent:
-        is_graph_wanted, cut = False, [*cut, graph.NAME]
-    return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=is_graph_wanted)
+    return _search(context, options) if context.opened is None else _scan(context, context.opened, options)
 
 
 def build_search(context: QueryContext, filters: Filters, *, now: datetime) -> Search:
@@ -104,24 +103,31 @@ def in_order_of_retrievers(names: Iterable[str]) -> list[str]:
     return [name for name in (*(one.name for one in RETRIEVERS), graph.NAME, reranking.NAME) if name in met]
 
 
-def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
-    """Rankings, names of cut retrievers and shortlist of an indexed space."""
+def _search(context: QueryContext, options: Options) -> Retrieved:
+    """Of an indexed space."""
     search = build_search(context, options.filters, now=options.now)
     rankings, cut = _run([(one.name, partial(_rank, one, search)) for one in RETRIEVERS], options)
-    opened = open_shortlist(
+    open_more = partial(
+        open_shortlist,
         search,
         context.question,
-        _shortlist(rankings, options),
         session_token=_session_token(context, options),
         metadata=options.filters.metadata,
     )
-    return rankings, cut, opened
+    opened = open_more(_shortlist(rankings, options))
+    follows, cut = _follows_relations(options, cut)
+    if not follows:
+        return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=False)
+    best = rank(options.profile, [one.features for one in opened], rankings, options.weights, options.now)
+    found = bridges.find_bridges(search, [one.id for one in best[: bridges.SEEDS]])
+    known = {one.features.id for one in opened}
+    if beyond := sorted({one.memory_id for one in found} - known):
+        opened += [one for one in open_more(beyond) if one.features.id not in known]
+    return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=True, bridges=found)
 
 
-def _scan(
-    context: QueryContext, opened_space: OpenedSpace, options: Options
-) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
-    """The same for a sealed space, which was decrypted whole."""
+def _scan(context: QueryContext, opened_space: OpenedSpace, options: Options) -> Retrieved:
+    """The same of a sealed space, which was decrypted whole.  It stores no entities, so there are no bridges."""
     scan = build_scan(context, opened_space, now=options.now).named()
     rankings, cut = _run([(one.name, scan[one.name]) for one in RETRIEVERS if one.name in scan], options)
     opened = shortlist_sealed(
@@ -131,7 +137,16 @@ def _scan(
         _shortlist(rankings, options),
         session_token=_session_token(context, options),
     )
-    return rankings, cut, opened
+    follows, cut = _follows_relations(options, cut)
+    return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=follows)
+
+
+def _follows_relations(options: Options, cut: Sequence[str]) -> tuple[bool, Sequence[str]]:
+    """Whether ``graph`` runs next, and the names of those cut, with it if there is no time left for it."""
+    is_wanted = graph.NAME in options.retrievers and options.depth > 1
+    if is_wanted and options.budget.is_spent:
+        return False, [*cut, graph.NAME]
+    return is_wanted, cut
 
 
 def _run(
