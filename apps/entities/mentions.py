@@ -23,7 +23,7 @@ _MENTIONING: Final = """
 """
 _SPOKEN_OF: Final = f"""
 select asked.id, found.memory_id from unnest(%s::bigint[]) asked(id) cross join lateral ({_MENTIONING}) found
-"""
+"""  # noqa: S608  (ours)
 _SHARED: Final = f"""
 select known.id, asked.id, found.memory_id from unnest(%s::bigint[]) known(id)
 cross join lateral (

@@ -10,12 +10,13 @@ from typing import Final
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.memories.opened import OpenedMemory
+from apps.memories.pinned import pinned_memories
 from apps.memories.selectors import get_memories
 from apps.memories.standing_profile import standing_profile
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from apps.recall import read_log
-from apps.recall.composing import Composed, Line, question_of
+from apps.recall.composing import HEADING, PINNED_HEADING, PROFILE_HEADING, Composed, Line, question_of
 from apps.recall.composing import compose as fill
 from apps.recall.question import asked_dates, asked_window, date_match
 from apps.recall.results import Filters, Hit
@@ -61,29 +62,30 @@ def compose(
     limit: int,
     max_tokens: int | None,
     min_relevance: float | None = None,
+    with_pinned: bool = True,
     with_profile: bool = True,
     now: datetime,
 ) -> Composed:
-    """Return the template filled with the standing profile and the memories that answer it best.
+    """Return the template filled with pinned memories, the standing profile and the memories that answer it best.
 
-    Nothing that may be outdated is inserted.  with_profile: insert the standing profile, at most MOST_STANDING
-    memories, which do not count towards ``limit``.  min_relevance: as ``recall`` takes it.  Raises NothingAsked.
+    Nothing that may be outdated is inserted, and nothing twice.  with_pinned: insert ``pinned_memories`` first.
+    with_profile: insert the standing profile, at most MOST_STANDING memories.  Neither counts towards ``limit``.
+    min_relevance: as ``recall`` takes it.  Raises NothingAsked.
     """
     question = question_of(template.reveal())
     if not question:
         raise NothingAsked
+    pinned = pinned_memories(scope, now=now) if with_pinned else []
     standing = standing_profile(scope, limit=MOST_STANDING, now=now) if with_profile else []
     found = recall(scope, Plaintext(question), limit=limit, min_relevance=min_relevance, now=now)
-    known = {memory.id for memory in standing}
-    if standing:
-        read_log.record_report(scope, len(standing))
-    lines = [Line(text=memory.text.reveal(), is_standing=True) for memory in standing]
-    lines += [
-        Line(text=hit.memory.text.reveal(), said_at=hit.memory.valid_from, happened_at=_happened_at(hit.memory))
-        for hit in found.hits
-        if hit.memory.outdated_by is None and hit.memory.id not in known
-    ]
-    return fill(template.reveal(), lines, max_tokens=max_tokens)
+    if pinned or standing:
+        read_log.record_report(scope, len(pinned) + len(standing))
+    relevant = [hit.memory for hit in found.hits if hit.memory.outdated_by is None]
+    lines: dict[int, Line] = {}
+    for heading, memories in ((PINNED_HEADING, pinned), (PROFILE_HEADING, standing), (HEADING, relevant)):
+        for memory in memories:
+            lines.setdefault(memory.id, _line(memory, heading))
+    return fill(template.reveal(), list(lines.values()), max_tokens=max_tokens)
 
 
 def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | None, now: datetime) -> Routed:
@@ -135,6 +137,10 @@ def synthesize(
     else:
         raise NothingToSynthesize
     return quote({memory.id: memory.text.reveal() for memory in memories}, query.reveal() if query else None)
+
+
+def _line(memory: OpenedMemory, heading: str) -> Line:
+    return Line(text=memory.text.reveal(), said_at=memory.valid_from, happened_at=_happened_at(memory), heading=heading)
 
 
 def _in_general(chosen: Plan, why: str) -> Plan:

@@ -1,8 +1,8 @@
 """Bridge entities: the second step of a question over two.
 
-"Who does Sarah work for, and what is their role?" is answered by "Sarah works for Marcus Oyelaran" and by "Marcus Oyelaran
-is the head of procurement", which shares no word with the question.  The first names an entity that the question does not
-name; so whatever else is known of this entity rises towards the first.
+"Who does Sarah work for, and what is their role?" is answered by "Sarah works for Marcus" and by "Marcus is the head of
+procurement", which shares no word with the question.  The first names an entity that the question does not name, so
+whatever else is known of this entity rises towards the first.
 """
 
 import math
@@ -13,12 +13,13 @@ from typing import Final
 from apps.edges.opened import Neighbour
 from apps.entities.mentions import memories_sharing
 from apps.entities.selectors import entities_named_in
-from apps.recall.ranking import Ranked
+from apps.recall.ranking import Features, Ranked
 from apps.recall.retrievers.graph import Reached
 from apps.recall.search import Search
 
 TYPE: Final = "same_entity"  # of the step in a path; no relation is stored
 SEEDS: Final = 2  # best memories whose entities are followed
+LONGEST: Final = 25  # content terms of a memory at either end; a longer text mentions much that it is not about
 COMMON: Final = 20  # an entity that more memories mention leads nowhere
 LIFT: Final = 0.8  # share of the distance to the seed's score that a memory rises, if no other has the entity
 SPREAD: Final = 0.3  # how fast that falls with the logarithm of how many have it
@@ -33,8 +34,21 @@ class Bridge:
     strength: float
 
 
+def is_short(one: Features) -> bool:
+    """Whether a memory is short enough for either end of a bridge."""
+    return one.length <= LONGEST
+
+
+def seeds_of(ranked: Sequence[Ranked], features: Sequence[Features]) -> list[int]:
+    """The ids of the best memories that are short enough."""
+    short = {one.id for one in features if is_short(one)}
+    return [one.id for one in ranked[:SEEDS] if one.id in short]
+
+
 def find_bridges(search: Search, seed_ids: Sequence[int]) -> list[Bridge]:
     """The bridges from these memories, by entities that the question does not name.  A sealed space has none."""
+    if not seed_ids:
+        return []
     here = search.scope.in_spaces(search.space)
     shared = memories_sharing(
         search.scope,

@@ -10,12 +10,13 @@ from text.digest import count_tokens
 _PLACE = patterns.compile(r"\{\{\s*memories\s*\}\}|\{memories\}")
 HEADING = "Relevant memories:"
 PROFILE_HEADING = "About the user:"
+PINNED_HEADING = "Pinned memories:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A memory to insert.  said_at, happened_at: its date; the latter precedes.  is_standing: of the standing profile,
-    without a date.
+    """A memory to insert.  said_at, happened_at: its date; the latter precedes.  heading: of its kind, such as
+    PROFILE_HEADING, under which there are no dates.
 
     Ingestion reads these lines without the dates (``text.bullet_lists``), in case an agent adds its prompt.
     """
@@ -23,13 +24,15 @@ class Line:
     text: str
     said_at: datetime | None = None
     happened_at: datetime | None = None
-    is_standing: bool = False
+    heading: str = HEADING
 
     def __str__(self) -> str:
         date = ""
-        if self.happened_at and not self.is_standing:
+        if self.heading == PROFILE_HEADING:
+            pass
+        elif self.happened_at:
             date = f"[on {self.happened_at:%Y-%m-%d}] "
-        elif self.said_at and not self.is_standing:
+        elif self.said_at:
             date = f"[said {self.said_at:%Y-%m-%d}] "
         return f"- {date}{' '.join(self.text.split())}"
 
@@ -55,7 +58,7 @@ def question_of(template: str) -> str:
 def compose(template: str, lines: Sequence[Line], *, max_tokens: int | None = None) -> Composed:
     """Replace ``{{memories}}`` or ``{memories}`` with the memories, one line each; without a placeholder, prepend them.
 
-    lines: the standing profile, then the rest, best first.  The two have headings if there is a profile or no
+    lines: kind by kind, best first.  Each kind has its heading; but not relevant memories alone, in place of a
     placeholder.  A memory that does not fit into the budget is left out whole; a later, shorter one may still fit.
     """
     places = len(_PLACE.findall(template))
@@ -78,13 +81,11 @@ def compose(template: str, lines: Sequence[Line], *, max_tokens: int | None = No
 
 def _heading(line: Line, before: Sequence[Line], *, has_place: bool) -> list[str]:
     """The lines that precede the first memory of its kind; before: the memories already inserted."""
-    if any(one.is_standing == line.is_standing for one in before):
+    if any(one.heading == line.heading for one in before):
         return []
-    if line.is_standing:
-        return [PROFILE_HEADING]
     if before:
-        return ["", HEADING]
-    return [] if has_place else [HEADING]
+        return ["", line.heading]
+    return [] if has_place and line.heading == HEADING else [line.heading]
 
 
 def _filled(template: str, block: str, *, has_place: bool) -> str:

@@ -119,10 +119,12 @@ def _search(context: QueryContext, options: Options) -> Retrieved:
     if not follows:
         return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=False)
     best = rank(options.profile, [one.features for one in opened], rankings, options.weights, options.now)
-    found = bridges.find_bridges(search, [one.id for one in best[: bridges.SEEDS]])
+    found = bridges.find_bridges(search, bridges.seeds_of(best, [one.features for one in opened]))
     known = {one.features.id for one in opened}
     if beyond := sorted({one.memory_id for one in found} - known):
-        opened += [one for one in open_more(beyond) if one.features.id not in known]
+        opened += [one for one in open_more(beyond) if one.features.id not in known and bridges.is_short(one.features)]
+    short = {one.features.id for one in opened if bridges.is_short(one.features)}
+    found = [one for one in found if one.memory_id in short]
     return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=True, bridges=found)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.recall.composing import HEADING, PROFILE_HEADING, Composed, Line, question_of
+from apps.recall.composing import HEADING, PINNED_HEADING, PROFILE_HEADING, Composed, Line, question_of
 from apps.recall.composing import compose as compose_lines
 from tests.makers import NOW
 from text.digest import count_tokens
@@ -71,7 +71,7 @@ def test_question_of_a_template_is_the_rest_of_it() -> None:
 
 def test_dates_precede_what_is_relevant_and_not_the_standing_profile() -> None:
     lines = [
-        Line(text="I eat no nuts.", said_at=NOW, is_standing=True),
+        Line(text="I eat no nuts.", said_at=NOW, heading=PROFILE_HEADING),
         Line(text="I live\nin Lisbon.", said_at=NOW),
         Line(text="I ran a marathon.", said_at=NOW, happened_at=NOW - timedelta(days=1)),
     ]
@@ -86,15 +86,17 @@ def test_dates_precede_what_is_relevant_and_not_the_standing_profile() -> None:
 
 
 @pytest.mark.parametrize("template", ["{memories} Plan my day.", "Plan my day."])
-@given(kinds=st.lists(st.booleans(), max_size=6), budget=st.integers(1, 80))
-def test_budget_includes_the_headings_that_are_needed(template: str, kinds: list[bool], budget: int) -> None:
-    lines = [Line(text="I eat no nuts.", said_at=NOW, is_standing=is_standing) for is_standing in sorted(kinds)[::-1]]
+@given(kinds=st.lists(st.sampled_from([0, 1, 2]), max_size=6), budget=st.integers(1, 80))
+def test_budget_includes_the_headings_that_are_needed(template: str, kinds: list[int], budget: int) -> None:
+    headings = (PINNED_HEADING, PROFILE_HEADING, HEADING)
+    lines = [Line(text="I eat no nuts.", said_at=NOW, heading=headings[kind]) for kind in sorted(kinds)]
 
     made = compose_lines(template, lines, max_tokens=budget)
 
     kept = [lines[at] for at in made.used]
     assert not kept or made.tokens <= budget
-    assert made.prompt.count(PROFILE_HEADING) == any(line.is_standing for line in kept)
+    for heading in (PINNED_HEADING, PROFILE_HEADING):
+        assert made.prompt.count(heading) == any(line.heading == heading for line in kept)
     assert made.prompt.count(str(Line(text="I eat no nuts.", said_at=NOW))) == sum(
-        not line.is_standing for line in kept
+        line.heading != PROFILE_HEADING for line in kept
     )

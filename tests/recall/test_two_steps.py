@@ -1,6 +1,8 @@
 """Questions over two steps: "Who does Sarah work for, and what is their role?"  Both answers are the first two hits.
 
-Ten invented worlds, written before the ranking was changed for them; ``held_out`` was not looked at while it was.
+Fourteen invented worlds, written before the ranking was changed for them.  The held-out ones were not looked at while
+it was.  In those with distractors other memories are about what the question names; they also have questions with one
+answer.
 pytest tests/recall/test_two_steps.py -s      prints the figures and every question that fails
 """
 
@@ -64,17 +66,24 @@ def ask(scope: Scope, owners: dict[int, int], statements: Sequence[str], questio
     return Asked(question["question"], places, [statements[one] for one in hits])
 
 
+# Of which questions both answers are at least to be the first two hits.  Before bridge entities: 7, 17 and 9.
+FLOORS = {"development": 17, "held_out": 17, "held_out_with_distractors": 11}
+
+
 @pytest.mark.parametrize("half", list(WORLDS))
-def test_figures(acme: OpenedTenant, half: str) -> None:
+def test_both_answers_are_the_first_two_hits_and_single_answers_stay_first(acme: OpenedTenant, half: str) -> None:
     asked, single = [], []
+
     for world in WORLDS[half]:
         scope = make_scope(acme, world["world"])
         owners = tell(scope, world["statements"])
         asked += [ask(scope, owners, world["statements"], one) for one in world["questions"]]
         single += [ask(scope, owners, world["statements"], one) for one in world.get("single", [])]
+
     for one in asked:
         if not one.is_answered(2):
             print(f"\n{one.question}  {one.places}", *one.hits[:4], sep="\n    ")  # noqa: T201
     shares = {first: sum(one.is_answered(first) for one in asked) for first in (2, 3, 5, 10)}
     print(f"\n{half}: of {len(asked)} both answers are in the first", shares)  # noqa: T201
-    print(f"{half}: of {len(single)} with one answer it is first", sum(one.is_answered(1) for one in single))
+    assert shares[2] >= FLOORS[half]
+    assert all(one.is_answered(1) for one in single)

@@ -13,6 +13,7 @@ from apps.api.memory.query import MOST
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
+from apps.memories.pinned import MOST as MOST_PINNED
 from apps.recall.answering import compose
 
 MAX_TEMPLATE: Final = 100_000  # characters
@@ -35,6 +36,10 @@ class ComposeInput(Input):
         help_text="Budget of the whole prompt, estimated. A memory that does not fit is omitted entirely.",
     )
     min_relevance = Fraction(required=False, help_text="Insert no memory whose relevance is lower.")
+    pinned = Flag(
+        default=True,
+        help_text=f"Insert pinned memories first, at most {MOST_PINNED}. They do not count towards `recall_k`.",
+    )
     standing_profile = Flag(
         default=True,
         help_text="Insert what every answer has to respect first: allergies, medication, diet, name, pronouns, "
@@ -70,8 +75,8 @@ class ComposeView(ApiView):
     def post(self, request: Request) -> Response:
         """Insert the memories that best answer a prompt into it.
 
-        First the user's standing profile, then what is relevant, best first, with dates; nothing that may be outdated.
-        One line each, within the budget; memories are never split.
+        First pinned memories, then the user's standing profile, then what is relevant, best first, with dates; nothing
+        that may be outdated.  One line each, within the budget; memories are never split.
         """
         fields = self.read(ComposeInput)
         made = compose(
@@ -80,6 +85,7 @@ class ComposeView(ApiView):
             limit=fields["recall_k"],
             max_tokens=fields.get("max_tokens"),
             min_relevance=fields.get("min_relevance"),
+            with_pinned=fields["pinned"],
             with_profile=fields["standing_profile"],
             now=self.now(),
         )

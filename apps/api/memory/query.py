@@ -19,6 +19,10 @@ from apps.api.permissions import check_history
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
+from apps.memories.opened import OpenedMemory
+from apps.memories.pinned import MOST as MOST_PINNED
+from apps.memories.pinned import pinned_memories
+from apps.recall import read_log
 from apps.recall.modes import MODES, Mode
 from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit, Recall
@@ -102,6 +106,10 @@ class QueryInput(HitFields):
     include_turns = Flag(
         default=False, help_text="Also the newest stored turns that share words with the query; needs `history:read`."
     )
+    include_pinned = Flag(
+        default=False,
+        help_text=f"Also the most important pinned memories, whatever the query and filters; at most {MOST_PINNED}.",
+    )
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
     end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
@@ -138,10 +146,20 @@ class FoundTurnOutput(serializers.Serializer[Any]):
     score = serializers.FloatField(help_text="0 to 1, by words.")
 
 
+class PinnedOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    text = serializers.CharField()
+    extracted_type = serializers.CharField()
+    importance = serializers.FloatField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
 class QueryOutput(serializers.Serializer[Any]):
     memories = FoundOutput(many=True)
+    pinned = PinnedOutput(many=True, required=False, help_text="With `include_pinned`.")
     turns = FoundTurnOutput(many=True, required=False, help_text="With `include_turns`: at most `k`, best first.")
-    context = serializers.CharField(help_text="The memories as lines for a prompt.")  # type: ignore[assignment]  # the wire's name
+    context = serializers.CharField(help_text="The memories as lines for a prompt; first those of `pinned`.")  # type: ignore[assignment]  # the wire's name
     latency_ms = serializers.FloatField()
     session_id = serializers.CharField(allow_null=True)
     query_intent = serializers.CharField()
@@ -188,7 +206,12 @@ class QueryView(ApiView):
             keeps=MODES[fields["mode"]].keeps,
             now=now,
         )
-        body = _body(found, fields, depth=depth)
+        pinned = pinned_memories(scope, now=now) if fields["include_pinned"] else []
+        if pinned:
+            read_log.record_report(scope, len(pinned))
+        body = _body(found, pinned, fields, depth=depth)
+        if fields["include_pinned"]:
+            body["pinned"] = [_pinned_body(one) for one in pinned]
         if fields["include_turns"]:
             turns = search_turns(scope, query, filters=filters, limit=limit, now=now)
             body["turns"] = [_turn_body(one) for one in turns]
@@ -247,11 +270,23 @@ def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(some + others))
 
 
-def _body(found: Recall, fields: Mapping[str, Any], *, depth: int) -> dict[str, Any]:
+def _pinned_body(memory: OpenedMemory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "text": memory.text.reveal(),
+        "extracted_type": memory.type,
+        "importance": memory.importance,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+    }
+
+
+def _body(found: Recall, pinned: Sequence[OpenedMemory], fields: Mapping[str, Any], *, depth: int) -> dict[str, Any]:
     tier = fields["computation_tier"]
+    texts = {one.id: one.text.reveal() for one in (*pinned, *(hit.memory for hit in found.hits))}
     return {
         "memories": hit_bodies(found.hits, fields),
-        "context": "\n".join(f"- {hit.memory.text.reveal()}" for hit in found.hits),
+        "context": "\n".join(f"- {text}" for text in texts.values()),
         "latency_ms": round(found.latency_ms, 2),
         "session_id": fields.get("session_id"),
         "query_intent": found.intent,

@@ -251,6 +251,7 @@ class Memory(ScopedModel):
             models.Index(
                 fields=("tenant", "space", "slot"), condition=models.Q(slot__isnull=False), name="memory_slot"
             ),
+            models.Index(fields=("tenant", "space", "-id"), condition=models.Q(pinned=True), name="memory_pinned"),
             models.Index(
                 fields=("tenant", "space", "session_token", "id"),
                 condition=models.Q(session_token__isnull=False),
