@@ -143,7 +143,7 @@ def _scan(context: QueryContext, opened_space: OpenedSpace, options: Options) ->
     return Retrieved(rankings=rankings, cut=cut, opened=opened, follows_relations=follows)
 
 
-def _follows_relations(options: Options, cut: Sequence[str]) -> tuple[bool, Sequence[str]]:
+def _follows_relations(options: Options, cut: list[str]) -> tuple[bool, list[str]]:
     """Whether ``graph`` runs next, and the names of those cut, with it if there is no time left for it."""
     is_wanted = graph.NAME in options.retrievers and options.depth > 1
     if is_wanted and options.budget.is_spent:
