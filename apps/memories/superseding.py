@@ -1,4 +1,4 @@
-"""One memory supersedes another because somebody says so: by a decision about a conflict, or by a stated relation.
+"""One memory supersedes another by a decision: about a conflict, or stated as a relation.
 
 In the transaction that holds the space's lock.
 """

@@ -15,6 +15,8 @@ from apps.edges.services import connect, disconnect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory, MemoryTransition
+from apps.memories.soft_delete import soft_delete
+from apps.memories.spaces import lock_space
 from apps.memories.superseding import ConstraintStays, NotCurrent, SummaryFollows, SupersedingForbidden
 from apps.memories.types import confidence
 from apps.memories.validity import AsOf, holding
@@ -226,6 +228,18 @@ def test_undone_superseding_of_a_disputed_memory_disputes_both_again(scope: Scop
     disconnect(scope, porto, edge.id, now=hours(3))
 
     assert (row(scope, lisbon).validity, row(scope, porto).validity) == ("disputed", "disputed")
+
+
+def test_memory_stays_when_the_one_that_it_is_derived_from_is_forgotten(scope: Scope, pair: tuple[int, int]) -> None:
+    older, newer = pair
+    state(scope, newer, older, "derived_from")
+
+    with tenant_transaction(scope):
+        space, cipher = lock_space(scope)
+        gone = list(Memory.objects.within(scope).filter(pk=older))
+        soft_delete(scope, space, gone, cipher, method="user_request", reason="", now=hours(3))
+
+    assert (row(scope, newer).validity, row(scope, newer).retention_status) == ("current", "active")
 
 
 def test_superseded_memory_ends_once(scope: Scope, pair: tuple[int, int]) -> None:
