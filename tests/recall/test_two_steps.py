@@ -1,8 +1,8 @@
 """Questions over two steps: "Who does Sarah work for, and what is their role?"  Both answers are the first two hits.
 
-Fourteen invented worlds, written before the ranking was changed for them.  The held-out ones were not looked at while
-it was.  In those with distractors other memories are about what the question names; they also have questions with one
-answer.
+Fourteen invented worlds by the author of the ranking step, written before it.  The first held-out ones were written
+before its code was read, those with distractors after.  Constants were chosen on the others alone.  In those with
+distractors other memories are about what the question names; they also have questions with one answer.
 pytest tests/recall/test_two_steps.py -s      prints the figures and every question that fails
 """
 
