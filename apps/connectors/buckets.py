@@ -150,8 +150,8 @@ class _BucketReader:
 def _is_document(listed: ListedObject) -> bool:
     """Whether it may be a document that can be read, as far as its listing says."""
     media_type = mimetypes.guess_type(PurePosixPath(listed.key).name)[0] or ""
-    is_small = listed.size <= settings.MAX_UPLOAD_BYTES
-    return is_small and not listed.is_archived and not media_type.startswith(_NO_DOCUMENTS)
+    is_media = media_type.startswith(_NO_DOCUMENTS) and media_type != "video/mp2t"  # .ts: TypeScript, more often
+    return listed.size <= settings.MAX_UPLOAD_BYTES and not listed.is_archived and not is_media
 
 
 def _refuse() -> GivenObject:

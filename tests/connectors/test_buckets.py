@@ -161,6 +161,7 @@ def test_a_limit_on_bytes_counts_what_is_read(alice: Caller, store: Store) -> No
 def test_what_is_no_document_is_refused_without_reading(alice: Caller, store: Store, settings: Any) -> None:
     settings.MAX_UPLOAD_BYTES = 1_000
     store.put("photo.jpg", b"\xff\xd8\xff")
+    store.put("door.ts", b"// The door opens inwards.")
     store.put("large.txt", b"x" * 1_001)
     store.put("cold.txt", b"cold", StorageClass="GLACIER")
     store.put("broken.pdf", b"not a PDF")
@@ -168,7 +169,7 @@ def test_what_is_no_document_is_refused_without_reading(alice: Caller, store: St
 
     shown = run(alice, create(alice, store, max_bytes=200)["id"], asks=False)
 
-    assert (shown["status"], counts(shown)) == ("done", {"created": 2, "refused": 4})
+    assert (shown["status"], counts(shown)) == ("done", {"created": 3, "refused": 4})
 
 
 @pytest.mark.parametrize(
