@@ -80,7 +80,7 @@ MAIN: dict[str, Columns] = {
     ),
     "sources_externalobject": Columns(
         sealed="about_ct",
-        keyed="object_mac digest",
+        keyed="object_mac digest version_mac",
         plain="id created_at tenant_id space_id project_id connector_id kind size revision seen_at changed_at gone_at "
         "key_version",
     ),
@@ -89,7 +89,7 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id object_id memory_id repetitions withdrawn_at",
     ),
     "connectors_connector": Columns(
-        sealed="settings_ct validators_ct",
+        sealed="settings_ct secret_ct validators_ct",
         plain="id created_at tenant_id space_id project_id actor kind is_paused every_seconds most_objects most_bytes "
         "revision key_version next_run_at leased_until status error counts started_at finished_at",
     ),

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from apps.api.fields import MESSAGES, NO_CONTROL, Whole, is_label, is_number, read_moment
+from apps.api.fields import LABEL, MESSAGES, NO_CONTROL, Whole, is_label, is_number, read_moment
 from apps.core.errors import TooLarge
 
 MAX_METADATA: Final = 64 * 1024  # bytes of JSON
@@ -88,6 +88,19 @@ class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
         if self.choices:
             return {"type": "string", "enum": list(self.choices)}
         return {"type": "string", "maxLength": self.max_length, "pattern": NO_CONTROL}
+
+
+class FilledLabels(Labels):
+    """Labels that are not blank."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        names = super().to_internal_value(data)
+        if not all(name.strip() for name in names):
+            self.fail("blank")
+        return names
+
+    def _item(self) -> dict[str, Any]:
+        return super()._item() | {"pattern": LABEL}
 
 
 class Tags(Labels):

@@ -22,6 +22,7 @@ MESSAGES: Final[dict[str, Any]] = {
     "blank": "must not be blank",
     "string": "must be a string",
     "control": "must not hold control characters",
+    "pattern": "has characters that are not allowed, or has too few",
     "integer": "must be an integer",
     "number": "must be a number",
     "boolean": "must be true or false",
@@ -86,6 +87,23 @@ class Label(Text):
 
     def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
         return {"pattern": LABEL}
+
+
+class Word(Label):
+    """A string that a pattern matches as a whole.  pattern: classes with a bound, of ASCII."""
+
+    def __init__(self, *, pattern: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.pattern = re.compile(pattern, re.ASCII)
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if not self.pattern.fullmatch(word):
+            self.fail("pattern")
+        return word
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"pattern": f"^{self.pattern.pattern}$"}
 
 
 def is_label(text: str) -> bool:

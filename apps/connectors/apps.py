@@ -17,7 +17,7 @@ class ConnectorsConfig(AppConfig):
                 kind="connector",
                 model=Connector,
                 plain=("kind", "is_paused", "every_seconds", "status", "error", "counts", "finished_at", "created_at"),
-                left_out=("validators_ct",),
+                left_out=("secret_ct", "validators_ct"),
                 table=TABLE,
             )
         )

@@ -4,22 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Final
-from xml.parsers import expat
 
 from apps.adapters.instances import get_fetcher
 from apps.adapters.senders.base import AddressRefused, SendFailed
-from apps.connectors.found import FoundObjects, SourceFailed, SourceRefused
+from apps.connectors.found import FoundObject, FoundObjects, SourceFailed, SourceRefused
+from apps.connectors.xml_reading import XmlReader, XmlRefused, read_xml
 from apps.ingest.objects import GivenObject
 from apps.sources.sealing import ObjectName
 
 SECONDS: Final = 20.0
-DEEPEST: Final = 50  # elements
 _CONTENTS: Final = ("encoded", "content", "description", "summary")  # the fullest first
 _HTML: Final = "page.html"
-
-
-class NotAFeed(Exception):
-    """The content is not an RSS or Atom feed."""
 
 
 @dataclass(slots=True)
@@ -73,75 +68,60 @@ def read_feed(url: str, validators: Mapping[str, str], *, connector_id: int, mos
     kept = {key: found.headers[key] for key in _CONDITIONS.values() if key in found.headers}
     try:
         objects = _of_entries(parse_feed(found.body), connector_id)
-    except NotAFeed:
+    except XmlRefused:
         name = ObjectName(kind="page", external_id=url, connector_id=connector_id)
-        objects = iter([GivenObject(name=name, content=found.body, filename=_HTML)])
+        objects = iter([FoundObject.already_read(GivenObject(name=name, content=found.body, filename=_HTML))])
     return FoundObjects(objects=objects, validators=kept)
 
 
 _CONDITIONS: Final = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
 
 
-def _of_entries(entries: list[FeedEntry], connector_id: int) -> Iterator[GivenObject]:
+def _of_entries(entries: list[FeedEntry], connector_id: int) -> Iterator[FoundObject]:
     for entry in entries:
         if entry.id:
             name = ObjectName(kind="entry", external_id=entry.id[:1_024], connector_id=connector_id)
-            yield GivenObject(name=name, content=entry.html.encode(), title=entry.title, filename=_HTML)
+            yield FoundObject.already_read(
+                GivenObject(name=name, content=entry.html.encode(), title=entry.title, filename=_HTML)
+            )
 
 
 def parse_feed(content: bytes) -> list[FeedEntry]:
-    """The entries of an RSS or Atom feed, in its order.  Raises NotAFeed.
-
-    Document types are refused, and with them every entity that would be expanded.
-    """
+    """The entries of an RSS or Atom feed, in its order.  Raises XmlRefused."""
     reader = _FeedReader()
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = reader.text, reader.doctype
-    try:
-        parser.Parse(content, True)
-    except expat.ExpatError:
-        raise NotAFeed from None
+    read_xml(content, reader)
     return reader.entries
 
 
-class _FeedReader:
+class _FeedReader(XmlReader):
     """Collects entries.  Markup inside of an entry's part (Atom's XHTML) is read as its text."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.entries: list[FeedEntry] = []
-        self._open: list[str] = []
         self._entry: FeedEntry | None = None
         self._depth = 0  # of the entry
         self._part: list[str] = []
 
-    def doctype(self, *_: object) -> None:
-        raise NotAFeed
-
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        plain = name.rpartition(" ")[2].lower()
-        if not self._open and plain not in ("rss", "feed", "rdf"):
-            raise NotAFeed
-        self._open.append(plain)
-        if len(self._open) > DEEPEST:
-            raise NotAFeed
-        if self._entry is None and plain in ("item", "entry"):
-            self._entry, self._depth = FeedEntry(), len(self._open)
-        elif self._entry is not None and len(self._open) == self._depth + 1:
+        if len(self.open) == 1 and name not in ("rss", "feed", "rdf"):
+            raise XmlRefused
+        if self._entry is None and name in ("item", "entry"):
+            self._entry, self._depth = FeedEntry(), len(self.open)
+        elif self._entry is not None and len(self.open) == self._depth + 1:
             self._part = []
-            if plain == "link" and attributes.get("rel", "alternate") == "alternate":
+            if name == "link" and attributes.get("rel", "alternate") == "alternate":
                 self._entry.link = self._entry.link or attributes.get("href", "")
 
     def text(self, text: str) -> None:
         self._part.append(text)
 
     def end(self, name: str) -> None:
-        plain, depth = self._open.pop(), len(self._open) + 1
+        depth = len(self.open) + 1
         if self._entry is None:
             return
         if depth == self._depth + 1:
-            self._entry.parts.setdefault(plain, "".join(self._part))
+            self._entry.parts.setdefault(name, "".join(self._part))
         elif depth == self._depth:
             self.entries.append(self._entry)
             self._entry = None

@@ -12,7 +12,7 @@ from typing import Final
 
 from django.conf import settings
 
-from apps.connectors.found import FoundObjects, SourceFailed, SourceRefused
+from apps.connectors.found import FoundObject, FoundObjects, SourceFailed, SourceRefused
 from apps.ingest.objects import GivenObject
 from apps.projects.scope import Scope
 from apps.sources.sealing import ObjectName
@@ -56,10 +56,10 @@ def _open_directory(root: str, inner: PurePosixPath) -> int:
     return opened
 
 
-def _files(opened: int, connector_id: int) -> Iterator[GivenObject]:
+def _files(opened: int, connector_id: int) -> Iterator[FoundObject]:
     for path, content in _walk(opened, PurePosixPath()):
         name = ObjectName(kind="file", external_id=str(path), connector_id=connector_id)
-        yield GivenObject(name=name, content=content, title=path.name, filename=path.name)
+        yield FoundObject.already_read(GivenObject(name=name, content=content, title=path.name, filename=path.name))
 
 
 def _walk(opened: int, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -8,13 +8,14 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 # The contexts bound into the envelopes.
-SETTINGS, VALIDATORS = "connector.settings", "connector.validators"
+SETTINGS, SECRET, VALIDATORS = "connector.settings", "connector.secret", "connector.validators"
 TABLE: Final = "connector"  # the table's name in the quarantine
 
 
 class ConnectorKind(models.TextChoices):
     FOLDER = "folder"
     FEED = "feed"
+    S3 = "s3"
 
 
 class RunStatus(models.TextChoices):
@@ -33,7 +34,8 @@ class Connector(ScopedModel):
 
     project_id, actor: of the request that created it.  every_seconds: from one run to the next.
     most_objects, most_bytes: limits of one run.  counts: of the last or current run, by result.
-    validators_ct: ETag and Last-Modified of what was fetched last.  leased_until: while a worker runs it.
+    secret_ct: of the bucket's access key.  validators_ct: ETag and Last-Modified of what was fetched last.
+    leased_until: while a worker runs it.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -46,7 +48,8 @@ class Connector(ScopedModel):
     most_bytes = models.BigIntegerField()
     revision = models.IntegerField(default=1)
     key_version = models.IntegerField()
-    settings_ct = EncryptedField(SETTINGS, is_revised=True, is_json=True, help_text="Its name, and its path or URL.")
+    settings_ct = EncryptedField(SETTINGS, is_revised=True, is_json=True, help_text="Its name, place and bucket.")
+    secret_ct = EncryptedField(SECRET, is_revised=True, null=True)
     validators_ct = EncryptedField(VALIDATORS, is_revised=True, is_json=True, null=True)
     next_run_at = models.DateTimeField()
     leased_until = models.DateTimeField(null=True)

@@ -17,15 +17,16 @@ import orjson
 from django.conf import settings
 from django.db.models import Q
 
+from apps.connectors.buckets import read_bucket
 from apps.connectors.feeds import read_feed
 from apps.connectors.folders import read_folder
-from apps.connectors.found import FoundObjects, SourceFailed, SourceRefused
+from apps.connectors.found import FoundObject, FoundObjects, ObjectUnreadable, SourceFailed, SourceRefused
 from apps.connectors.models import VALIDATORS, Connector, ConnectorKind, RunStatus
-from apps.connectors.services import OpenedConnector, find_row, open_connector
+from apps.connectors.services import find_row, open_connector, open_secret
 from apps.core.errors import DomainError, Unavailable
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
-from apps.ingest.objects import GivenObject, TakenObject, end_object, see_object, status_of, take_in_space
+from apps.ingest.objects import TakenObject, end_object, has_version, see_object, status_of, take_in_space
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_system_scope, system_scopes
@@ -62,17 +63,26 @@ def preview(scope: Scope, connector_id: int, *, now: datetime) -> Counter[str]:
     Raises ConnectorNotFound, SourceRefused; ``failed`` and the cause if the place cannot be read.
     """
     row = find_row(scope, connector_id)
-    opened = open_connector(row, open_space(scope.tenant, scope.space))
+    cipher = open_space(scope.tenant, scope.space)
     deadline, counts = time.monotonic() + PREVIEW_SECONDS, Counter[str]()
     try:
-        for given in _read(scope, row, opened, {}).objects:
+        for found in _read(scope, row, cipher, {}).objects:
             if counts.total() >= row.most_objects or time.monotonic() > deadline:
                 counts["not_looked_at"] = 1
                 break
-            counts[status_of(scope, given)] += 1
+            counts[_preview_of(scope, found)] += 1
     except SourceFailed as failed:
         counts[failed.cause] += 1
     return counts
+
+
+def _preview_of(scope: Scope, found: FoundObject) -> str:
+    if has_version(scope, found.name, found.version):
+        return "unchanged"
+    try:
+        return status_of(scope, found.read())
+    except ObjectUnreadable:
+        return "refused"
 
 
 def run(tenant_id: int, connector_id: int, *, clock: Clock) -> None:
@@ -86,7 +96,7 @@ def run(tenant_id: int, connector_id: int, *, clock: Clock) -> None:
     try:
         scope = _scope_of(system, row)
         cipher = open_space(scope.tenant, scope.space)
-        found = _read(scope, row, open_connector(row, cipher), _validators(row, cipher))
+        found = _read(scope, row, cipher, _validators(row, cipher))
         stopped = _take_all(scope, row, found, counts, clock=clock)
         if found.is_complete and not stopped:
             for object_id in unseen_objects(scope, row.pk, since=started):
@@ -101,25 +111,33 @@ def run(tenant_id: int, connector_id: int, *, clock: Clock) -> None:
         _finish(system, row, counts, "internal", is_failed=True, now=clock())
 
 
-def _read(scope: Scope, row: Connector, opened: OpenedConnector, validators: dict[str, str]) -> FoundObjects:
+def _read(scope: Scope, row: Connector, cipher: SpaceCipher, validators: dict[str, str]) -> FoundObjects:
+    opened = open_connector(row, cipher)
+    place = opened.place.reveal()
     if row.kind == ConnectorKind.FOLDER:
-        return read_folder(scope, opened.place.reveal(), connector_id=row.pk)
-    return read_feed(opened.place.reveal(), validators, connector_id=row.pk, most_bytes=row.most_bytes)
+        return read_folder(scope, place, connector_id=row.pk)
+    if opened.bucket:
+        return read_bucket(place, opened.bucket, open_secret(row, cipher) or "", connector_id=row.pk)
+    return read_feed(place, validators, connector_id=row.pk, most_bytes=row.most_bytes)
 
 
 def _take_all(scope: Scope, row: Connector, found: FoundObjects, counts: Counter[str], *, clock: Clock) -> str:
     """Take the objects; returns the limit that ended it, or an empty string."""
     deadline, size, seen = time.monotonic() + RUN_SECONDS, 0, 0
-    for given in found.objects:
-        size, seen = size + len(given.content), seen + 1
+    for one in found.objects:
+        seen += 1
         if seen > row.most_objects:
             return "too_many_objects"
-        if size > row.most_bytes:
-            return "too_many_bytes"
         if time.monotonic() > deadline:
             return "out_of_time"
+        if has_version(scope, one.name, one.version, seen_at=clock()):
+            counts["unchanged"] += 1
+            continue
+        size += one.size
+        if size > row.most_bytes:
+            return "too_many_bytes"
         try:
-            taken = _take(scope, given, now=clock())
+            taken = _take(scope, one, now=clock())
         except Unavailable:
             return "busy"
         if taken is None:
@@ -132,16 +150,17 @@ def _take_all(scope: Scope, row: Connector, found: FoundObjects, counts: Counter
     return ""
 
 
-def _take(scope: Scope, given: GivenObject, *, now: datetime) -> TakenObject | None:
-    """None if its content is refused: then the object stays as it was."""
+def _take(scope: Scope, found: FoundObject, *, now: datetime) -> TakenObject | None:
+    """None if its content cannot be read or is refused: then the object stays as it was."""
     try:
+        given = found.read()
         if len(given.content) <= settings.MAX_UPLOAD_BYTES:
             return take_in_space(scope, given, embeds_later=True, now=now)
-    except Unavailable:
+    except (Unavailable, SourceRefused):
         raise
-    except DomainError:
+    except (DomainError, ObjectUnreadable):
         pass
-    see_object(scope, given.name, now=now)
+    see_object(scope, found.name, now=now)
     return None
 
 

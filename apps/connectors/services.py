@@ -1,7 +1,7 @@
 """Create, read, change and delete connectors of an end user, and request their runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,10 +10,11 @@ from django.db import connection
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.connectors.buckets import BucketSettings, check_bucket
 from apps.connectors.feeds import check_url
 from apps.connectors.folders import check_folder
-from apps.connectors.models import SETTINGS, TABLE, Connector, ConnectorKind, RunStatus
-from apps.core.errors import NotFound
+from apps.connectors.models import SECRET, SETTINGS, TABLE, Connector, ConnectorKind, RunStatus
+from apps.core.errors import Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -29,11 +30,16 @@ class ConnectorNotFound(NotFound):
     code = "CONNECTOR_NOT_FOUND"
 
 
+class BucketMisplaced(Invalid):
+    """bucket: required for the kind s3, and only there"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorSettings:
-    """place: the path of a folder, or the URL of a feed or page.  every: from one run to the next.
+    """place: the path of a folder, or the URL of a feed, a page or a bucket's server.  every: from one run to the next.
 
-    most_objects, most_bytes: limits of one run.
+    most_objects, most_bytes: limits of one run.  bucket, secret: of the kind s3 alone; the secret is that of the access
+    key.
     """
 
     name: str
@@ -41,16 +47,22 @@ class ConnectorSettings:
     every: timedelta
     most_objects: int
     most_bytes: int
+    bucket: BucketSettings | None = None
+    secret: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedConnector:
-    """A connector decrypted for its owner.  error: code of what ended the last run.  The rest is as in the model."""
+    """A connector decrypted for its owner, without its secret.
+
+    error: code of what ended the last run.  The rest is as in the model.
+    """
 
     id: int
     kind: str
     name: Plaintext
     place: Plaintext
+    bucket: BucketSettings | None
     every: timedelta
     most_objects: int
     most_bytes: int
@@ -68,7 +80,7 @@ def create_connector(
     scope: Scope, end_user: str, kind: str, chosen: ConnectorSettings, *, now: datetime
 ) -> OpenedConnector:
     """Create a connector of this end user, who is created if unknown; it is due at once.  Raises SourceRefused."""
-    check_place(scope, kind, chosen.place)
+    check_place(scope, kind, chosen.place, chosen.bucket)
     mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
     with tenant_transaction(mine):
         cipher = open_space(mine.tenant, mine.space, writing=True)
@@ -83,7 +95,7 @@ def create_connector(
             next_run_at=now,
             created_at=now,
         )
-        _apply(row, chosen, cipher)
+        _seal(row, chosen, cipher)
         row.save(force_insert=True)
         _record(mine, AuditAction.CONNECTOR_CREATE, row.pk, now=now)
         return open_connector(row, cipher)
@@ -115,25 +127,22 @@ def update_connector(
 ) -> OpenedConnector:
     """Change some settings, by the names of ``ConnectorSettings``, and pause or resume.
 
-    Raises ConnectorNotFound, SourceRefused.
+    ``bucket`` is a mapping by the names of ``BucketSettings``; what it omits stays.
+
+    Raises ConnectorNotFound, SourceRefused, BucketMisplaced.
     """
-    there = get_connector(scope, connector_id)
-    before = ConnectorSettings(
-        name=there.name.reveal(),
-        place=there.place.reveal(),
-        every=there.every,
-        most_objects=there.most_objects,
-        most_bytes=there.most_bytes,
-    )
-    chosen = replace(before, **changed)
-    check_place(scope, there.kind, chosen.place)
+    there = find_row(scope, connector_id)
+    chosen = _changed(_settings_of(there, open_space(scope.tenant, scope.space)), changed)
+    # Not under the lock, because it resolves a name.  Every run checks again.
+    check_place(scope, there.kind, chosen.place, chosen.bucket)
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, scope.space, writing=True)
         row = _mine(scope).select_for_update(no_key=True).filter(pk=connector_id).first()
         if row is None:
             raise ConnectorNotFound
+        chosen = _changed(_settings_of(row, cipher), changed)  # another request may have changed others meanwhile
         row.revision += 1
-        _apply(row, chosen, cipher)
+        _seal(row, chosen, cipher)
         row.validators_ct = None  # it may be another place
         row.is_paused = row.is_paused if is_paused is None else is_paused
         row.next_run_at = min(row.next_run_at, now + chosen.every)
@@ -164,9 +173,13 @@ def delete_connector(scope: Scope, connector_id: int, *, now: datetime) -> None:
         _record(scope, AuditAction.CONNECTOR_DELETE, row.pk, now=now)
 
 
-def check_place(scope: Scope, kind: str, place: str) -> None:
-    """Raises SourceRefused."""
-    if kind == ConnectorKind.FOLDER:
+def check_place(scope: Scope, kind: str, place: str, bucket: BucketSettings | None) -> None:
+    """Raises SourceRefused, BucketMisplaced."""
+    if (kind == ConnectorKind.S3) != (bucket is not None):
+        raise BucketMisplaced
+    if bucket is not None:
+        check_bucket(place, bucket)
+    elif kind == ConnectorKind.FOLDER:
         check_folder(scope, place)
     else:
         check_url(place)
@@ -184,12 +197,13 @@ def find_row(scope: Scope, connector_id: int) -> Connector:
 
 def open_connector(row: Connector, cipher: SpaceCipher) -> OpenedConnector:
     """Raises DecryptError."""
-    told = orjson.loads(cipher.open_bytes(SETTINGS, row.pk, bytes(row.settings_ct), revision=row.revision))
+    told = _told(row, cipher)
     return OpenedConnector(
         id=row.pk,
         kind=row.kind,
         name=Plaintext(told["name"]),
         place=Plaintext(told["place"]),
+        bucket=_bucket_of(told),
         every=timedelta(seconds=row.every_seconds),
         most_objects=row.most_objects,
         most_bytes=row.most_bytes,
@@ -204,13 +218,57 @@ def open_connector(row: Connector, cipher: SpaceCipher) -> OpenedConnector:
     )
 
 
+def open_secret(row: Connector, cipher: SpaceCipher) -> str | None:
+    """Raises DecryptError."""
+    if row.secret_ct is None:
+        return None
+    return cipher.open(SECRET, row.pk, bytes(row.secret_ct), revision=row.revision).reveal()
+
+
 def _mine(scope: Scope) -> ScopedQuerySet[Connector]:
     return Connector.objects.within(scope).in_project(scope).filter(space_id=scope.space.id)
 
 
-def _apply(row: Connector, chosen: ConnectorSettings, cipher: SpaceCipher) -> None:
-    told = orjson.dumps({"name": chosen.name, "place": chosen.place})
+def _told(row: Connector, cipher: SpaceCipher) -> dict[str, Any]:
+    told: dict[str, Any] = orjson.loads(
+        cipher.open_bytes(SETTINGS, row.pk, bytes(row.settings_ct), revision=row.revision)
+    )
+    return told
+
+
+def _bucket_of(told: Mapping[str, Any]) -> BucketSettings | None:
+    return BucketSettings(**told["bucket"]) if told["bucket"] else None
+
+
+def _settings_of(row: Connector, cipher: SpaceCipher) -> ConnectorSettings:
+    told = _told(row, cipher)
+    return ConnectorSettings(
+        name=told["name"],
+        place=told["place"],
+        every=timedelta(seconds=row.every_seconds),
+        most_objects=row.most_objects,
+        most_bytes=row.most_bytes,
+        bucket=_bucket_of(told),
+        secret=open_secret(row, cipher),
+    )
+
+
+def _changed(before: ConnectorSettings, changed: Mapping[str, Any]) -> ConnectorSettings:
+    """Raises BucketMisplaced."""
+    if "bucket" not in changed:
+        return replace(before, **changed)
+    if before.bucket is None:
+        raise BucketMisplaced
+    return replace(before, **{**changed, "bucket": replace(before.bucket, **changed["bucket"])})
+
+
+def _seal(row: Connector, chosen: ConnectorSettings, cipher: SpaceCipher) -> None:
+    """Set the row's settings, encrypted under its current revision."""
+    bucket = asdict(chosen.bucket) if chosen.bucket else None
+    told = orjson.dumps({"name": chosen.name, "place": chosen.place, "bucket": bucket})
     row.settings_ct = cipher.seal(SETTINGS, row.pk, told, revision=row.revision)
+    secret = chosen.secret
+    row.secret_ct = None if secret is None else cipher.seal(SECRET, row.pk, secret.encode(), revision=row.revision)
     row.key_version = cipher.key_version
     row.every_seconds = round(chosen.every.total_seconds())
     row.most_objects, row.most_bytes = chosen.most_objects, chosen.most_bytes

@@ -33,20 +33,32 @@ from apps.memories.spaces import find_end_user, lock_space
 from apps.memories.validity_changes import end_withdrawn
 from apps.projects.scope import Scope
 from apps.sources.models import ExternalObject, ObjectMemory
-from apps.sources.sealing import ObjectName, OpenedObject, digest_of, object_mac, open_object, seal_about
+from apps.sources.sealing import (
+    ObjectName,
+    OpenedObject,
+    digest_of,
+    object_mac,
+    open_object,
+    seal_about,
+    version_mac,
+)
 from apps.sources.selectors import ObjectNotFound, find_object, memories_of, objects_of, stated_by_objects
 from text.extraction.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenObject:
-    """An object as it is now.  filename: of a file, which distinguishes kinds of text; empty: the content is text."""
+    """An object as it is now.  filename: of a file, which distinguishes kinds of text; empty: the content is text.
+
+    version: the name that its source gives this content, such as an ETag; empty: it gives none.
+    """
 
     name: ObjectName
     content: bytes
     title: str = ""
     filename: str = ""
     tags: tuple[str, ...] = ()
+    version: str = ""
 
     def pieces(self) -> Sequence[str]:
         """Its paragraphs, rows or pages.  Raises the refusals of ``apps.adapters.documents``."""
@@ -116,6 +128,24 @@ def status_of(scope: Scope, given: GivenObject) -> str:
     return "unchanged" if row.gone_at is None and bytes(row.digest) == _digest(cipher, given) else "refreshed"
 
 
+def has_version(scope: Scope, name: ObjectName, version: str, *, seen_at: datetime | None = None) -> bool:
+    """Whether this version of the object was taken last; an empty one never was.  scope: one space.
+
+    seen_at: note that it is still there, if it is that version.
+    """
+    if not version:
+        return False
+    cipher = open_space(scope.tenant, scope.space)
+    with tenant_transaction(scope):
+        row = find_object(scope, cipher, name)
+        if row is None or row.gone_at is not None or bytes(row.version_mac) != version_mac(cipher, version):
+            return False
+        if seen_at is not None:
+            row.seen_at = seen_at
+            row.save(update_fields=["seen_at"])
+        return True
+
+
 def see_object(scope: Scope, name: ObjectName, *, now: datetime) -> None:
     """Note that an object is still there, though it cannot be read."""
     cipher = open_space(scope.tenant, scope.space)
@@ -167,8 +197,8 @@ def _seen_again(scope: Scope, given: GivenObject, *, now: datetime) -> TakenObje
         row = find_object(scope, cipher, given.name)
         if row is None or row.gone_at is not None or bytes(row.digest) != _digest(cipher, given):
             return None
-        row.seen_at = max(row.seen_at, now)
-        row.save(update_fields=["seen_at"])
+        row.seen_at, row.version_mac = max(row.seen_at, now), version_mac(cipher, given.version)
+        row.save(update_fields=["seen_at", "version_mac"])
         stated = memories_of(scope, row.pk)
         return TakenObject(object=open_object(row, cipher), status="unchanged", memory_ids=stated, kept=len(stated))
 
@@ -234,6 +264,7 @@ def _versioned(scope: Scope, given: GivenObject, cipher: SpaceCipher, *, now: da
     else:
         row.revision += 1
     row.digest, row.size, row.gone_at = _digest(cipher, given), len(given.content), None
+    row.version_mac = version_mac(cipher, given.version)
     row.seen_at = row.changed_at = now
     seal_about(row, given.name.external_id, given.title, cipher)
     row.save(force_insert=is_new, force_update=not is_new)

@@ -2,9 +2,9 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -15,7 +15,7 @@ from apps.ingest.steps.typed_slots import ReplacedMeanwhile
 from apps.ingest.typed import write_owned
 from apps.memories.editing import Edit, MemoryReadOnly, edit
 from apps.memories.opened import OpenedMemory
-from apps.memories.platform import TYPE, content_of, find_under
+from apps.memories.platform import TYPE, Asset, content_of, find_under
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.spaces import SpaceOwner, find_owned, get_or_create_owned
 from apps.memories.typed import PlatformLabels, TypedMemory, canonical_json
@@ -47,6 +47,8 @@ class PlatformFields:
     expires_at: datetime | None = None
     source: str | None = None
     session_id: str | None = None
+    messages: Sequence[str] | None = None
+    assets: Sequence[Asset] | None = None
 
 
 MOST_ATTEMPTS: Final = 10
@@ -160,7 +162,8 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
     """As the typed door takes it.  Its text is all that may be searched, its content all that identifies it."""
     value, summary, category, tags = fields.value or "", fields.summary, fields.category or "", tuple(fields.tags or ())
     words = [*([value] if summary else []), *([slot.key] if slot.key else []), category, *tags]
-    content = {
+    messages, assets = tuple(fields.messages or ()), fields.assets or ()
+    content: dict[str, Any] = {
         "value": value,
         "summary": summary or None,
         "tags": tags,
@@ -168,6 +171,8 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
         "expires_at": fields.expires_at,
         "created_at": content_of(slot.current).created_at if slot.current and slot.current.category else now,
     }
+    content |= {"messages": messages} if messages else {}
+    content |= {"assets": [asdict(asset) for asset in assets]} if assets else {}
     return TypedMemory(
         type=TYPE,
         topic_key=slot.key,
@@ -184,6 +189,7 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
             category=category,
             workspace=slot.workspace,
             context=slot.context,
+            messages=messages,
             based_on=(slot.current.id, slot.current.updated_at) if slot.current else None,
         ),
     )
@@ -201,6 +207,8 @@ def _fields_of(memory: OpenedMemory) -> PlatformFields:
         expires_at=memory.expires_at,
         source=memory.source,
         session_id=memory.session,
+        messages=memory.messages,
+        assets=content.assets,
     )
 
 

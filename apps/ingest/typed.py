@@ -88,7 +88,7 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
     found = [
         {"loc": ["body", "memories", place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
         for place, memory in enumerate(memories)
-        if (reason := policy_refusal("\n".join((memory.text.reveal(), memory.content.reveal()))))
+        if (reason := policy_refusal(memory.checked))
     ]
     if found:
         raise ForbiddenContent(f"memories.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)

@@ -4,6 +4,7 @@ They do not change when data keys rotate.  When the identity key is replaced, th
 beside them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -21,7 +22,8 @@ class LookupValues:
     voice: the speaker, as in the digest of the text.  actor: the speaker's name that recall filters by.  value: the
     value in its slot; None without a slot.  once: set if the public id is for this statement alone.
     typed: of a typed memory, the type that its public id is of.  context: what else than its key its slot is of.
-    category, workspace: its labels on an agent platform; every memory made there has a category.
+    category, workspace, messages: its labels on an agent platform; every memory made there has a category.  messages:
+    ids of the messages that it is from.
     """
 
     voice: str = ""
@@ -33,6 +35,7 @@ class LookupValues:
     context: str = ""
     category: str = ""
     workspace: str = ""
+    messages: Sequence[str] = ()
 
 
 def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:

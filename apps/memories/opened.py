@@ -16,7 +16,7 @@ class OpenedMemory:
     text: what still holds.  said: the original text.  ended: the parts of it that no longer hold.  outdated_by: a later
     memory that may have made it untrue.  content, keywords: of a typed memory; content is canonical JSON.  fields:
     values of its type's fields.  value: the value in its slot.  session, speaker: as the caller named them.
-    context, category, workspace: as in ``LookupValues``.
+    context, category, workspace, messages: as in ``LookupValues``.
     source_strength, extractor_confidence, type_prior: what ``confidence`` is computed from, with the repetitions.
 
     kept_until: when its next automatic step is due, see ``Lifetimes.until``; None if it is kept for good or under a
@@ -46,6 +46,7 @@ class OpenedMemory:
     context: str
     category: str
     workspace: str
+    messages: Sequence[str]
     type: str
     source: str
     source_kind: str

@@ -5,7 +5,7 @@ caller's id means; a memory without a slot, or with a disputed one, goes by its 
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +17,7 @@ from apps.crypto.services import SpaceCipher, open_space
 from apps.memories.lookup_keys import slot_in_group
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.sealing import CATEGORY, WORKSPACE
+from apps.memories.sealing import CATEGORY, MESSAGE, WORKSPACE
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
@@ -29,6 +29,20 @@ _IDS: Final = 2**63  # ids of memories are below; of 128 bits of a keyed hash, t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """A file that belongs to a memory and is stored elsewhere.  url: where; it is never fetched.  type: media type.
+
+    size: in bytes.  checksum: as its caller writes it.  None where the caller gives none.
+    """
+
+    url: str
+    type: str | None = None
+    name: str | None = None
+    size: int | None = None
+    checksum: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformContent:
     """What a memory says.  created_at: of the first memory in its slot."""
 
@@ -36,11 +50,12 @@ class PlatformContent:
     summary: str | None
     category: str
     created_at: datetime
+    assets: Sequence[Asset] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelFilter:
-    """Labels that a memory has.  tag, category: None for any.  workspace: empty for memories of none.
+    """Labels that a memory has.  tag, category, session, message: None for any.  workspace: empty for memories of none.
 
     The category of a memory that was made elsewhere is its type.
     """
@@ -48,11 +63,15 @@ class LabelFilter:
     category: str | None = None
     tag: str | None = None
     workspace: str = ""
+    session: str | None = None
+    message: str | None = None
 
     def accepts(self, memory: OpenedMemory) -> bool:
         return (
             memory.workspace == self.workspace
             and self.tag in (None, *memory.tags)
+            and self.session in (None, memory.session)
+            and self.message in (None, *memory.messages)
             and self.category in (None, memory.category or memory.type)
         )
 
@@ -64,6 +83,12 @@ class LabelFilter:
         if self.tag is not None:
             where += _HAS
             values.append([one.tag_token(self.tag) for one in live])
+        if self.message is not None:
+            where += _HAS
+            values.append([one.filter_token(MESSAGE, self.message) for one in live])
+        if self.session is not None:
+            where += " and memory.session_token = %s"
+            values.append(cipher.session_token(self.session))
         if self.category is not None:
             where += (
                 " and (memory.tag_tokens && %s::bigint[] "
@@ -90,6 +115,7 @@ def content_of(memory: OpenedMemory) -> PlatformContent:
         summary=content.get("summary"),
         category=memory.category,
         created_at=datetime.fromisoformat(content["created_at"]),
+        assets=[Asset(**asset) for asset in content.get("assets", ())],
     )
 
 

@@ -40,6 +40,7 @@ Blob = bytes | memoryview
 REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "fields_ct", "parts_ct", "tag_tokens", "revision")
 CATEGORY: Final = "category"
 WORKSPACE: Final = "workspace"
+MESSAGE: Final = "message"
 MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
@@ -122,13 +123,14 @@ def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
 
 
 def label_tokens(tags: Sequence[str], handles: LookupValues, cipher: SpaceCipher) -> list[int]:
-    """Of a memory's tags, category and workspace; none if the space is sealed.
+    """Of a memory's tags, category, workspace and messages; none if the space is sealed.
 
     For a category and for a workspace there are two: of its name, and of the fact that there is one.
     """
     if not cipher.is_searchable:
         return []
     found = [cipher.tag_token(tag) for tag in tags]
+    found += [cipher.filter_token(MESSAGE, message) for message in handles.messages]
     for kind, name in ((CATEGORY, handles.category), (WORKSPACE, handles.workspace)):
         found += [cipher.filter_token(kind, name), cipher.filter_token(kind, "")] if name else []
     return found
@@ -273,6 +275,7 @@ def open_memory(
         context=handles.context,
         category=handles.category,
         workspace=handles.workspace,
+        messages=handles.messages,
         type=row.type,
         source=row.source,
         source_kind=row.source_kind,

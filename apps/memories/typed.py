@@ -41,12 +41,14 @@ class PlatformLabels:
     """Labels of a memory of an agent platform.  context: what else than its key it replaces an older one by.
 
     based_on: id and time of change of the memory whose fields it repeats, which it may replace alone, and unchanged.
+    messages: ids of the messages that it is from.
     """
 
     category: str
     workspace: str = ""
     context: str = ""
     based_on: tuple[int, datetime] | None = None
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,21 @@ class TypedMemory:
         if not self.keywords:
             return self.summary
         return Plaintext(f"{self.summary.reveal()}\n{self.keywords.reveal()}")
+
+    @property
+    def checked(self) -> str:
+        """What must contain nothing forbidden: text and content.
+
+        Not of an agent platform's memory: ids of messages, sizes and checksums, many of which look like card numbers.
+        """
+        content = self.content.reveal()
+        if self.labels:
+            stated = orjson.loads(content)
+            stated.pop("messages", None)
+            for asset in stated.get("assets", ()):
+                del asset["size"], asset["checksum"]
+            content = canonical_json(stated)
+        return f"{self.text.reveal()}\n{content}"
 
     @property
     def value(self) -> str:

@@ -28,7 +28,8 @@ class ExternalObject(ScopedModel):
     """A document that is stored elsewhere, as it was when it was last read.
 
     object_mac: keyed hash of its project, connector, kind and external id.  digest: of its title, tags and content;
-    empty if it is to be read again.  project_id: of the request.  connector_id: None if a caller sent it.
+    empty if it is to be read again.  version_mac: of the name that its source gives this content; empty if it gives
+    none.  project_id: of the request.  connector_id: None if a caller sent it.
     size: bytes of its content.  revision: its version, counted from 1; bound into the envelope.
     created_at: when it was first seen.  seen_at: when it was last seen.  changed_at: when its last version was read.
     gone_at: since when it no longer exists.
@@ -40,6 +41,7 @@ class ExternalObject(ScopedModel):
     kind = models.CharField(max_length=8, choices=ObjectKind)
     object_mac = models.BinaryField(max_length=16)
     digest = models.BinaryField(max_length=16)
+    version_mac = models.BinaryField(max_length=16)
     size = models.BigIntegerField()
     revision = models.IntegerField(default=1)
     seen_at = models.DateTimeField()

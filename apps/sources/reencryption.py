@@ -12,12 +12,12 @@ class ExternalObjects(SealedColumns):
     model = ExternalObject
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Recompute the hashes of objects.  Digests of content, which is not stored, are removed: each object is read
+        """Recompute the hashes of objects.  Those of content, which is not stored, are removed: each object is read
         again when it is next seen."""
         if space is None:
             return 0
         mine = ExternalObject.objects.within(scope).filter(space_id=space.id)
-        mine.update(digest=b"")
+        mine.update(digest=b"", version_mac=b"")
         ObjectMemory.objects.within(scope).filter(space_id=space.id).update(passage_macs=[])
 
         def handles(row: ExternalObject) -> list[bytes]:

@@ -51,6 +51,11 @@ def digest_of(cipher: SpaceCipher, title: str, tags: Sequence[str], content: byt
     return cipher.identity_mac("external_object.content", title, *tags, content)
 
 
+def version_mac(cipher: SpaceCipher, version: str) -> bytes:
+    """The keyed hash by which a known version is noticed; empty for an object without versions."""
+    return cipher.identity_mac("external_object.version", version) if version else b""
+
+
 def seal_about(row: ExternalObject, external_id: str, title: str, cipher: SpaceCipher) -> None:
     """Encrypt external id and title under the row's current revision."""
     about = orjson.dumps({"external_id": external_id, "title": title})

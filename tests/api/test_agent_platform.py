@@ -77,6 +77,8 @@ def test_a_memory_is_saved_with_its_defaults_and_read_by_its_id(alice: Caller) -
         "agentId": None,
         "workspaceId": None,
         "sessionId": None,
+        "messageIds": [],
+        "assets": [],
         "createdAt": made["createdAt"],
         "updatedAt": made["createdAt"],
         "status": "created",

@@ -13,8 +13,9 @@ from apps.adapters.senders.base import Fetched, SendFailed
 from apps.adapters.senders.fake import FakeSender, Sent
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
-from apps.connectors import runs
-from apps.connectors.feeds import NotAFeed, parse_feed
+from apps.connectors import runs, services
+from apps.connectors.feeds import parse_feed
+from apps.connectors.xml_reading import XmlRefused
 from apps.core.slices import SliceOutcome
 from apps.key_management import rotation
 from apps.tenants.services import set_policy
@@ -153,28 +154,15 @@ def test_a_file_that_is_refused_stays_as_it_was(alice: Caller, docs: Path, setti
     assert [one["gone_at"] for one in objects(alice).values()] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("limit", "error"), [({"max_objects": 1}, "too_many_objects"), ({"max_bytes": 60}, "too_many_bytes")]
-)
-def test_a_limit_ends_a_run_and_nothing_is_gone(limit: dict[str, int], error: str, alice: Caller, docs: Path) -> None:
+def test_a_limit_on_bytes_ends_a_run_and_nothing_is_gone(alice: Caller, docs: Path) -> None:
     made = create(alice, docs)
     run(alice, made["id"], asks=False)
-    call(alice, "PATCH", f"/{made['id']}", limit)
+    call(alice, "PATCH", f"/{made['id']}", {"max_bytes": 60})
 
     shown = run(alice, made["id"])
 
-    assert (shown["status"], shown["error"], counts(shown)) == ("partial", error, {"unchanged": 1})
+    assert (shown["status"], shown["error"], counts(shown)) == ("partial", "too_many_bytes", {"unchanged": 1})
     assert [one["gone_at"] for one in objects(alice).values()] == [None, None]
-
-
-def test_a_dry_run_counts_and_changes_nothing(alice: Caller, docs: Path) -> None:
-    made = create(alice, docs)
-    before = call(alice, "POST", f"/{made['id']}/run", {"dry_run": True})
-    assert (before["would"], before["status"], objects(alice)) == ({"created": 2}, "never", {})
-    run(alice, made["id"], asks=False)
-    (docs / "gate.txt").write_text("The gate is gone.")
-
-    assert call(alice, "POST", f"/{made['id']}/run", {"dry_run": True})["would"] == {"refreshed": 1, "unchanged": 1}
 
 
 def test_a_paused_connector_runs_only_on_request(alice: Caller, docs: Path) -> None:
@@ -191,6 +179,22 @@ def test_a_paused_connector_runs_only_on_request(alice: Caller, docs: Path) -> N
     assert run(alice, made["id"])["status"] == "done"
     resumed = call(alice, "PATCH", f"/{made['id']}", {"paused": False})
     assert resumed["next_run_at"] is not None
+
+
+def test_of_two_changes_at_once_none_is_lost(alice: Caller, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = create(alice, docs)
+    check_place = services.check_place
+
+    def check_while_another_changes(*place: Any) -> None:
+        monkeypatch.setattr(services, "check_place", check_place)
+        call(alice, "PATCH", f"/{made['id']}", {"name": "Mine"})
+
+    monkeypatch.setattr(services, "check_place", check_while_another_changes)
+
+    call(alice, "PATCH", f"/{made['id']}", {"max_objects": 7})
+
+    shown = call(alice, "GET", f"/{made['id']}")
+    assert (shown["name"], shown["max_objects"]) == ("Mine", 7)
 
 
 def test_one_worker_at_a_time_runs_a_connector(alice: Caller, docs: Path, acme: OpenedTenant) -> None:
@@ -278,7 +282,7 @@ BOMB = '<!DOCTYPE rss [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><rss><item><guid>
      b'<!DOCTYPE rss SYSTEM "file:///etc/passwd"><rss/>'],
 )  # fmt: skip
 def test_what_is_no_feed_or_would_expand_is_refused(content: bytes) -> None:
-    with pytest.raises(NotAFeed):
+    with pytest.raises(XmlRefused):
         parse_feed(content)
 
 
@@ -325,7 +329,7 @@ def test_when_keys_turn_a_connector_goes_on(how: Any, alice: Caller, docs: Path,
 @pytest.mark.parametrize(
     "body",
     [
-        {"kind": "s3"}, {"name": ""}, {"every_seconds": 1}, {"max_objects": 0}, {"max_bytes": 0}, {"paused": True},
+        {"kind": "ftp"}, {"name": ""}, {"every_seconds": 1}, {"max_objects": 0}, {"max_bytes": 0}, {"paused": True},
         {"location": ""}, {"password": "x"},
     ],
 )  # fmt: skip

@@ -15,6 +15,8 @@ import pytest
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
+from apps.connectors.buckets import BucketSettings
+from apps.connectors.services import ConnectorSettings, create_connector
 from apps.core.broker import EXPIRES_SECONDS
 from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
@@ -29,12 +31,15 @@ from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history, put_state
+from apps.ingest.platform import PlatformFields, save
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.key_management import rotation
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
+from apps.memories.platform import Asset
+from apps.memories.spaces import SpaceOwner
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import default_project, get_project
 from apps.retention import subject_requests
@@ -446,6 +451,16 @@ def settle(acme: OpenedTenant) -> Scope:
         now=NOW,
     )
     ask(alice, MemorySelection(memory_ids=(home,)), reason=Plaintext("because of the move"), now=NOW)
+    plan = PlatformFields(
+        value="Moves in June.", messages=["m-quokka"], assets=[Asset(url="https://files.example/plan")]
+    )
+    save(alice, SpaceOwner.end_user("alice"), plan, key=None, workspace="", always_creates=True, now=NOW)
+    bucket = BucketSettings(name="manuals", prefix="flat/", region="eu", access_key_id="AKIA1", is_path_style=True)
+    chosen = ConnectorSettings(
+        name="Manuals", place="https://93.184.216.34", every=timedelta(hours=6), most_objects=9, most_bytes=9,
+        bucket=bucket, secret="hunter2hunter2",
+    )  # fmt: skip
+    create_connector(alice, "alice", "s3", chosen, now=NOW)
     waiting = Turn(text=Plaintext("Always answer me in Dutch."), source="chat", occurred_at=NOW)
     take_turn(replace(alice, project_id=default_project(alice).pk), "alice", waiting, now=NOW)
     return alice
@@ -465,9 +480,11 @@ def test_everything_that_is_kept_of_a_person_is_in_their_file(acme: OpenedTenant
 
     said = json.dumps(told)
     for words in ("Lisbon with my sister", "moved to Porto", "that was right", "lighthouse", "teal",
-                  "because of the move", "in Dutch", "alice", "Ana"):  # fmt: skip
+                  "because of the move", "in Dutch", "alice", "Ana", "m-quokka", "files.example/plan",
+                  "AKIA1"):  # fmt: skip
         assert words in said, words
     assert WORK not in said
+    assert "hunter2" not in said
     kinds = {line["kind"] for line in told}
     assert {"person", "memory", "revision", "feedback", "turn", "state", "candidate", "decision", "forget_request",
             "entity", "entity_name", "mention"} <= kinds  # fmt: skip

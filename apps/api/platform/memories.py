@@ -10,9 +10,9 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.collection_fields import Tags
+from apps.api.collection_fields import FilledLabels, Tags
 from apps.api.fields import Choice, ClampedInQuery, Flag, Label, Moment, Text, Whole
-from apps.api.input_serializers import WriteInput
+from apps.api.input_serializers import Input, WriteInput
 from apps.api.operations import operation
 from apps.api.permissions import ApiStepUpRequired, NoKeyDeletes
 from apps.api.platform.base import (
@@ -33,11 +33,12 @@ from apps.api.platform.output import (
     importance_in,
     memory_body,
 )
+from apps.api.v1.history_fields import Entries
 from apps.apikeys.permissions import PINS
 from apps.core.plaintext import Plaintext
 from apps.ingest.platform import PlatformFields, SavedMemory, change, save
 from apps.memories.opened import OpenedMemory
-from apps.memories.platform import LabelFilter, get_by_handle
+from apps.memories.platform import Asset, LabelFilter, get_by_handle
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import SpaceOwner
 from apps.projects.scope import Scope
@@ -48,9 +49,32 @@ from apps.recall.question import MAX_CHARACTERS
 MAX_VALUE: Final = 10_000  # characters
 MAX_SUMMARY: Final = 2_000
 MAX_KEY: Final = 256
+MOST_MESSAGES: Final = 50  # of one memory
+MOST_ASSETS: Final = 10
 MOST: Final = 50  # memories on a page
 MOST_PAGES: Final = 1_000
-EDITABLE: Final = ("value", "summary", "category", "tags", "importance", "pinned", "expiresAt", "source")
+EDITABLE: Final = (
+    "value",
+    "summary",
+    "category",
+    "tags",
+    "importance",
+    "pinned",
+    "expiresAt",
+    "source",
+    "messageIds",
+    "assets",
+)
+
+
+class AssetInput(Input):
+    """A file that is stored elsewhere.  Only this is stored of it, encrypted."""
+
+    url = Text(max_length=2_048, help_text="Where it is; it is never fetched.")
+    type = Label(required=False, max_length=127, help_text="Its media type.")
+    name = Label(required=False, max_length=256)
+    size = Whole(required=False, min_value=0, max_value=2**53 - 1, help_text="In bytes.")
+    checksum = Label(required=False, max_length=256)
 
 
 class ChangePlatformMemoryInput(WriteInput):
@@ -66,6 +90,11 @@ class ChangePlatformMemoryInput(WriteInput):
     pinned = Flag(required=False, help_text=f"A change of it needs the permission `{PINS}`.")
     expiresAt = Moment(required=False, help_text="In the future.")  # noqa: N815  (the wire's name)
     source = Label(required=False, help_text="`manual`, `auto` or a tool's own label, stored unencrypted.")  # type: ignore[assignment]  # the wire's name, not DRF's
+
+    messageIds = FilledLabels(  # noqa: N815
+        required=False, max_items=MOST_MESSAGES, max_length=256, help_text="Of the messages that it is from."
+    )
+    assets = Entries(child=AssetInput(), required=False, max_length=MOST_ASSETS, help_text="Replaces all.")
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
@@ -101,6 +130,8 @@ class PlatformListInput(ReachInput):
     q = Text(required=False, max_length=MAX_CHARACTERS, help_text="The same as `query`.")
     category = Label(required=False)
     tag = Label(required=False)
+    sessionId = Label(required=False, max_length=256, help_text="Only memories from this session.")  # noqa: N815
+    messageId = Label(required=False, max_length=256, help_text="Only memories from this message.")  # noqa: N815
     limit = ClampedInQuery(lowest=1, highest=MOST, default=5, help_text=f"At most {MOST}.")
     page = ClampedInQuery(lowest=1, highest=MOST_PAGES, default=1)
     cursor = ClampedInQuery(lowest=1, highest=MOST_PAGES, required=False, help_text="`nextCursor` of the page before.")
@@ -231,6 +262,8 @@ def labels_of(asked: Mapping[str, Any]) -> LabelFilter:
         category=asked.get("category"),
         tag=None if tag is None else tag.strip().lower(),
         workspace=asked.get("workspaceId", ""),
+        session=asked.get("sessionId"),
+        message=asked.get("messageId"),
     )
 
 
@@ -249,6 +282,8 @@ def _fields(fields: Mapping[str, Any], *, now: datetime) -> PlatformFields:
         expires_at=expires_at,
         source=fields.get("source"),
         session_id=fields.get("sessionId"),
+        messages=fields.get("messageIds"),
+        assets=[Asset(**asset) for asset in fields["assets"]] if "assets" in fields else None,
     )
 
 

@@ -1,5 +1,6 @@
 """Memories of agent platforms as responses have them."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -29,6 +30,14 @@ class PlatformRefusalOutput(serializers.Serializer[Any]):
     request_id = serializers.CharField()
 
 
+class AssetOutput(serializers.Serializer[Any]):
+    url = serializers.CharField()
+    type = serializers.CharField(allow_null=True)
+    name = serializers.CharField(allow_null=True)
+    size = serializers.IntegerField(allow_null=True)
+    checksum = serializers.CharField(allow_null=True)
+
+
 class PlatformMemoryOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="Stays the same when the memory is changed.")
     key = serializers.CharField(allow_null=True)
@@ -44,6 +53,8 @@ class PlatformMemoryOutput(serializers.Serializer[Any]):
     agentId = serializers.CharField(allow_null=True)  # noqa: N815
     workspaceId = serializers.CharField(allow_null=True)  # noqa: N815
     sessionId = serializers.CharField(allow_null=True)  # noqa: N815
+    messageIds = serializers.ListField(child=serializers.CharField())  # noqa: N815
+    assets = AssetOutput(many=True)
     createdAt = serializers.DateTimeField()  # noqa: N815
     updatedAt = serializers.DateTimeField()  # noqa: N815
 
@@ -96,6 +107,8 @@ def memory_body(memory: OpenedMemory, owner: SpaceOwner) -> dict[str, Any]:
         "agentId": owner.name if owner.kind == SpaceKind.AGENT else None,
         "workspaceId": memory.workspace or None,
         "sessionId": memory.session,
+        "messageIds": list(memory.messages),
+        "assets": [asdict(asset) for asset in content.assets],
         "createdAt": content.created_at,
         "updatedAt": memory.updated_at,
     }

@@ -21,14 +21,18 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField()),
                 ("project_id", models.BigIntegerField(null=True)),
                 ("actor", models.CharField(max_length=64)),
-                ("kind", models.CharField(choices=[("folder", "Folder"), ("feed", "Feed")], max_length=8)),
+                (
+                    "kind",
+                    models.CharField(choices=[("folder", "Folder"), ("feed", "Feed"), ("s3", "S3")], max_length=8),
+                ),
                 ("is_paused", models.BooleanField(default=False)),
                 ("every_seconds", models.IntegerField()),
                 ("most_objects", models.IntegerField()),
                 ("most_bytes", models.BigIntegerField()),
                 ("revision", models.IntegerField(default=1)),
                 ("key_version", models.IntegerField()),
-                ("settings_ct", models.BinaryField(help_text="Its name, and its path or URL.")),
+                ("settings_ct", models.BinaryField(help_text="Its name, place and bucket.")),
+                ("secret_ct", models.BinaryField(null=True)),
                 ("validators_ct", models.BinaryField(null=True)),
                 ("next_run_at", models.DateTimeField()),
                 ("leased_until", models.DateTimeField(null=True)),
@@ -80,7 +84,9 @@ class Migration(migrations.Migration):
                     models.Index(fields=["tenant", "key_version", "id"], name="connector_key_version"),
                 ],
                 "constraints": [
-                    models.CheckConstraint(condition=models.Q(("kind__in", ["folder", "feed"])), name="connector_kind"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["folder", "feed", "s3"])), name="connector_kind"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             ("status__in", ["never", "waiting", "running", "done", "partial", "failed"])

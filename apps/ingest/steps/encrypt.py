@@ -117,6 +117,7 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
         context=labels.context if labels else "",
         category=labels.category if labels else "",
         workspace=labels.workspace if labels else "",
+        messages=labels.messages if labels else (),
     )
 
 

@@ -38,6 +38,7 @@ class Migration(migrations.Migration):
                 ),
                 ("object_mac", models.BinaryField(max_length=16)),
                 ("digest", models.BinaryField(max_length=16)),
+                ("version_mac", models.BinaryField(max_length=16)),
                 ("size", models.BigIntegerField()),
                 ("revision", models.IntegerField(default=1)),
                 ("seen_at", models.DateTimeField()),
