@@ -57,3 +57,11 @@ def alice(acme: OpenedTenant) -> Caller:
 @pytest.fixture
 def mcp(alice: Caller) -> McpCaller:
     return McpCaller(alice)
+
+
+def refused(response: Any, status: int, code: int) -> Any:
+    assert response.status_code == status, response.content
+    body = response.json()
+    assert body["jsonrpc"] == "2.0"
+    assert body["error"]["code"] == code, body
+    return body

@@ -10,17 +10,9 @@ from apps.api.mcp.protocol import CAPABILITIES, LEGACY, VERSION
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
-from tests.mcp.conftest import MODERN, PATH, McpCaller
+from tests.mcp.conftest import MODERN, PATH, McpCaller, refused
 
 pytestmark = pytest.mark.django_db(databases="__all__")
-
-
-def refused(response: Any, status: int, code: int) -> Any:
-    assert response.status_code == status, response.content
-    body = response.json()
-    assert body["jsonrpc"] == "2.0"
-    assert body["error"]["code"] == code, body
-    return body
 
 
 def test_a_modern_client_discovers_the_server_in_one_request(mcp: McpCaller) -> None:
