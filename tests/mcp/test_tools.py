@@ -10,6 +10,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
+from tests.api.test_quota import limit, used
 from tests.makers import make_api_key
 from tests.mcp.conftest import MODERN, McpCaller, refused
 
@@ -229,14 +230,28 @@ def test_a_memory_that_holds_an_order_is_told_as_data_in_every_answer(mcp: McpCa
         assert text_of(result).endswith(DATA)
 
 
-def test_a_call_counts_once_against_the_quota_and_the_rate(mcp: McpCaller, alice: Caller, settings: Any) -> None:
-    settings.RATE_LIMIT_TIER = "free"
-    before = int(alice("GET", "/v1/quota")["X-RateLimit-Remaining"])
+def test_a_call_counts_once_and_a_used_up_quota_is_told(mcp: McpCaller, alice: Caller, acme: OpenedTenant) -> None:
+    limit(acme, "strict", 1)
 
-    mcp.tool("search_memory", query="x")
-    mcp.result("tools/list")
+    first, second = mcp.tool("search_memory", query="x"), mcp.tool("search_memory", query="x")
 
-    assert int(alice("GET", "/v1/quota")["X-RateLimit-Remaining"]) == before - 3
+    assert (first["isError"], second["isError"]) == (False, True)
+    assert "QUOTA_EXCEEDED" in text_of(second)
+    assert used(alice) == {"adds": 0, "retrievals": 1}
+
+
+@pytest.mark.parametrize("tool", ["add_memory", "search_memory", "record_turn", "list_recent_turns", "record_fact"])
+def test_a_quota_that_is_used_up_silently_looks_like_success(acme: OpenedTenant, tool: str) -> None:
+    key = make_api_key(acme.scope, scopes=[*DEFAULT, "history:read", "history:write"]).text
+    arguments = {
+        "add_memory": {"text": KEY},
+        "search_memory": {"query": "x"},
+        "record_turn": {"role": "user", "text": "x"},
+        "record_fact": {"subject": "user", "predicate": "works_at", "object": "Acme"},
+    }
+    limit(acme, "silent", 0)
+
+    assert McpCaller(Caller(key)).tool(tool, **arguments.get(tool, {}))["isError"] is False
 
 
 def sent(mcp: McpCaller, memory_id: int, **params: Any) -> Any:

@@ -1,6 +1,6 @@
 """Tools, resources and prompts: their declarations, and how a client sees them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -44,7 +44,24 @@ class InputRequired:
         return body if self.state is None else body | {"requestState": self.state}
 
 
-Run = Callable[[Session, Mapping[str, Any]], ToolResult | InputRequired]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """What a tool tells its client while it runs."""
+
+    method: str
+    params: Mapping[str, Any]
+
+    @classmethod
+    def progress(cls, session: Session, progress: float, total: float) -> "Notification":
+        token = session.call.progress_token
+        return cls(
+            method="notifications/progress", params={"progressToken": token, "progress": progress, "total": total}
+        )
+
+
+# A tool that tells of its progress yields notifications and returns its result.
+Steps = Generator[Notification, None, ToolResult]
+Run = Callable[[Session, Mapping[str, Any]], ToolResult | InputRequired | Steps]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +152,17 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """arguments: descriptions by name.  messages: as the protocol has them."""
+    """arguments: descriptions by name.  messages: as the protocol has them.  complete: values of an argument (given
+    its name) that begin with a text.
+    """
 
     name: str
     title: str
     description: str
-    messages: Callable[[Session, Mapping[str, str]], Sequence[Mapping[str, Any]]]
+    messages: Callable[[Session, Mapping[str, str]], Sequence[Mapping[str, Any]] | InputRequired]
     arguments: Mapping[str, str] = field(default_factory=dict)
     required: Sequence[str] = ()
+    complete: Callable[[Session, str, str], Sequence[str]] = lambda session, name, begun: ()
 
     def described(self) -> dict[str, Any]:
         arguments = [

@@ -35,6 +35,12 @@ def recall(session: Session, given: Mapping[str, str]) -> Sequence[Mapping[str, 
     return [{"role": "user", "content": {"type": "text", "text": f"{made['composed_prompt']}\n\n{DATA}"}}]
 
 
+def complete_topic(session: Session, name: str, begun: str) -> Sequence[str]:
+    """Names of people and things that memories mention."""
+    names = [one["name"] for one in session.ask("GET", "/v1/entities", query={"limit": 200})["entities"]]
+    return [one for one in names if one.casefold().startswith(begun.casefold())]
+
+
 CATALOGUE: Final = Catalogue(
     instructions=INSTRUCTIONS,
     tools={one.name: one for one in TOOLS},
@@ -64,6 +70,7 @@ CATALOGUE: Final = Catalogue(
             arguments={"topic": "Such as a person, a plan or a place."},
             required=["topic"],
             messages=recall,
+            complete=complete_topic,
         )
     },
 )

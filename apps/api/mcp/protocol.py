@@ -63,6 +63,12 @@ class Call:
         return self.id is None
 
     @property
+    def progress_token(self) -> Any:
+        """Of a client that wants to be told of progress; None of any other."""
+        meta = self.params.get("_meta")
+        return meta.get("progressToken") if isinstance(meta, Mapping) else None
+
+    @property
     def takes_addresses(self) -> bool:
         """Whether the client can show its user an address to open."""
         elicitation = self.capabilities.get("elicitation")

@@ -1,18 +1,20 @@
-"""POST /v1/mcp: the Model Context Protocol.  Answers are JSON; no session is kept."""
+"""POST /v1/mcp: the Model Context Protocol.  Answers are JSON, or a stream where progress was asked for; no session is
+kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import IO, Any, ClassVar, Final, cast
 
+import orjson
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api import parsers, throttling
 from apps.api.errors import status_of
-from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, catalogue_of
+from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, Steps, ToolResult, catalogue_of
 from apps.api.mcp.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -20,6 +22,7 @@ from apps.api.mcp.protocol import (
     METHOD_NOT_FOUND,
     MODERN,
     SERVER_INFO,
+    Call,
     RpcError,
     check_header,
     read_call,
@@ -30,9 +33,10 @@ from apps.api.permissions import ANY_KEY
 from apps.api.views import ApiView, NoParameters
 from apps.core.errors import DomainError, Forbidden
 
+MOST_COMPLETIONS: Final = 100
 TTL_MS: Final = 3_600_000  # of lists, which change with the server's version alone
 INFO: Final = {"name": "memsync", "title": "memsync", "version": version("memsync")}
-CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}}
+CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
 
 
 class OriginRefused(Forbidden):
@@ -80,7 +84,7 @@ class McpView(ApiView):
         }
         return {"jsonrpc": "2.0", "id": None, "error": found}, status_of(error)
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Response | StreamingHttpResponse:
         call_id: Any = None
         is_modern = True
         try:
@@ -90,19 +94,26 @@ class McpView(ApiView):
             is_modern = call.is_modern
             if call.is_notification:
                 return Response(status=202)
-            result = self._result(Session(request=request, call=call))
+            session = Session(request=request, call=call)
+            found = self._found(session)
         except RpcError as error:
             body = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
             return Response(body, status=error.status if is_modern else 200)
-        if call.is_modern:
-            result = {"resultType": "complete", **result}
-            result["_meta"] = {SERVER_INFO: INFO, **result.get("_meta", {})}
-        return Response(call.answer(result))
+        if isinstance(found, Generator):
+            if call.progress_token is None:
+                return Response(_answer(call, result_of(found)))
+            return StreamingHttpResponse(_events(call, found), content_type="text/event-stream")
+        return Response(_answer(call, found))
 
-    def _result(self, session: Session) -> dict[str, Any]:
+    def _found(self, session: Session) -> dict[str, Any] | Steps:
         served = catalogue_of(self.catalogue)
         method = session.call.method
-        routed = {"tools/call": _call_tool, "resources/read": _read_resource, "prompts/get": _get_prompt}
+        routed: Mapping[str, Callable[[Session, Catalogue], dict[str, Any] | Steps]] = {
+            "tools/call": _call_tool,
+            "resources/read": _read_resource,
+            "prompts/get": _get_prompt,
+            "completion/complete": _complete,
+        }
         if method in routed:
             return routed[method](session, served)
         throttling.RateLimit().allow_request(session.request, self)
@@ -121,6 +132,44 @@ def _check_origin(request: HttpRequest | Request) -> None:
     own = f"{request.scheme}://{request.get_host()}"
     if origin is not None and origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS:
         raise OriginRefused
+
+
+def _answer(call: Call, result: Mapping[str, Any]) -> dict[str, Any]:
+    if not call.is_modern:
+        return call.answer(result)
+    meta = {SERVER_INFO: INFO, **result.get("_meta", {})}
+    return call.answer({"resultType": "complete", **result, "_meta": meta})
+
+
+def result_of(steps: Steps) -> dict[str, Any]:
+    """The result, once all steps are done."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("ToolResult", done.value).body()
+        except RouteFailed as refused:
+            return _failed(refused)
+
+
+def _events(call: Call, steps: Steps) -> Iterator[bytes]:
+    """Each step as a server-sent event, and at last the answer."""
+    while True:
+        try:
+            told = next(steps)
+        except StopIteration as done:
+            return (yield _event(_answer(call, cast("ToolResult", done.value).body())))
+        except RouteFailed as refused:
+            return (yield _event(_answer(call, _failed(refused))))
+        yield _event({"jsonrpc": "2.0", "method": told.method, "params": told.params})
+
+
+def _event(message: Mapping[str, Any]) -> bytes:
+    return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
+
+
+def _failed(refused: RouteFailed) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": refused.message}], "isError": True}
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------
@@ -171,7 +220,7 @@ MODERN_METHODS: Final[Mapping[str, Method]] = {"server/discover": _discover, **L
 LEGACY_METHODS: Final[Mapping[str, Method]] = {"initialize": _initialize, "ping": lambda session, served: {}, **LISTS}
 
 
-def _call_tool(session: Session, served: Catalogue) -> dict[str, Any]:
+def _call_tool(session: Session, served: Catalogue) -> dict[str, Any] | Steps:
     params = session.call.params
     tool = served.tools.get(str(params.get("name")))
     if tool is None:
@@ -185,10 +234,8 @@ def _call_tool(session: Session, served: Catalogue) -> dict[str, Any]:
     try:
         found = tool.run(session, arguments)
     except RouteFailed as refused:
-        return {"content": [{"type": "text", "text": refused.message}], "isError": True}
-    if isinstance(found, InputRequired) and not session.call.is_modern:
-        raise RpcError(INTERNAL_ERROR, "This tool needs a client of 2026-07-28.")
-    return found.body()
+        return _failed(refused)
+    return found if isinstance(found, Generator) else found.body()
 
 
 def _check_argument_headers(
@@ -233,4 +280,23 @@ def _get_prompt(session: Session, served: Catalogue) -> dict[str, Any]:
         messages = prompt.messages(session, arguments)
     except RouteFailed as refused:
         raise RpcError(INVALID_PARAMS, refused.message) from None
+    if isinstance(messages, InputRequired):
+        return messages.body()
     return {"description": prompt.description, "messages": list(messages)}
+
+
+def _complete(session: Session, served: Catalogue) -> dict[str, Any]:
+    """Values of a prompt's argument; of a resource's, none."""
+    ref, argument = session.call.params.get("ref"), session.call.params.get("argument")
+    if not isinstance(ref, Mapping) or not isinstance(argument, Mapping):
+        raise RpcError(INVALID_PARAMS, "Give ref and argument.")
+    name, begun = argument.get("name"), argument.get("value")
+    if not isinstance(name, str) or not isinstance(begun, str):
+        raise RpcError(INVALID_PARAMS, "argument has a name and a value.")
+    prompt = served.prompts.get(str(ref.get("name"))) if ref.get("type") == "ref/prompt" else None
+    try:
+        values = list(prompt.complete(session, name, begun)) if prompt and name in prompt.arguments else []
+    except RouteFailed:
+        values = []
+    shown = values[:MOST_COMPLETIONS]
+    return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
