@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # that module reads the settings, which name this one
     from rest_framework.views import APIView
 
 OPEN: Final = "(open)"  # in a view's table: no credential required
-ANY_KEY: Final = "(any key)"  # and: any API key; what it may do is checked where it is done
 PERSON: Final = "(person)"  # and: any signed-in user, about themselves
 
 
@@ -70,10 +69,6 @@ class HasPermission(BasePermission):
         if needed == OPEN:
             return True
         signed_in = request.auth if isinstance(request.auth, SignedIn) else None
-        if needed == ANY_KEY:
-            if signed_in:
-                raise KeyRequired
-            return True
         method = "GET" if request.method == "HEAD" else request.method
         if signed_in:
             needed = view.people.get(method, needed)  # type: ignore[attr-defined]

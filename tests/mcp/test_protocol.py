@@ -19,7 +19,7 @@ def test_a_modern_client_discovers_the_server_in_one_request(mcp: McpCaller) -> 
     found = mcp.result("server/discover")
 
     assert found["supportedVersions"] == [MODERN, *LEGACY]
-    assert found["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+    assert found["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
     assert found["resultType"] == "complete"
     assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "memsync"
     assert (found["cacheScope"], found["ttlMs"] >= 0) == ("public", True)

@@ -1,7 +1,7 @@
 """POST /v1/mcp: the Model Context Protocol.  Answers are JSON, or a stream where progress was asked for; no session is
 kept."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from importlib.metadata import version
 from typing import IO, Any, ClassVar, Final, cast
 
@@ -12,11 +12,10 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api import parsers, throttling
-from apps.api.errors import status_of
+from apps.api import parsers
+from apps.api.input_serializers import Input
 from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, Steps, ToolResult, catalogue_of
 from apps.api.mcp.protocol import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     LEGACY,
     METHOD_NOT_FOUND,
@@ -29,9 +28,9 @@ from apps.api.mcp.protocol import (
     read_message,
 )
 from apps.api.mcp.session import RouteFailed, Session
-from apps.api.permissions import ANY_KEY
-from apps.api.views import ApiView, NoParameters
-from apps.core.errors import DomainError, Forbidden
+from apps.api.operations import operation
+from apps.api.views import ApiView
+from apps.core.errors import Forbidden
 
 MOST_COMPLETIONS: Final = 100
 TTL_MS: Final = 3_600_000  # of lists, which change with the server's version alone
@@ -59,32 +58,14 @@ class RawParser(BaseParser):
 class McpView(ApiView):
     """catalogue: the module with what this address serves."""
 
-    permissions: ClassVar = {"POST": ANY_KEY}
-    reads: ClassVar = frozenset({"GET", "POST"})
+    permissions: ClassVar = {"POST": "memory:read"}  # the routes that a tool calls check what else they need
     parser_classes = (RawParser,)
-    throttle_classes: Sequence[
-        type[throttling.RateLimit]
-    ] = ()  # a tool's route counts; what calls no route is counted below
     schema = None  # type: ignore[assignment]  # JSON-RPC is described by its own protocol
     catalogue: ClassVar[str] = "apps.api.mcp.memories"
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        _check_origin(request)
-        super().initial(request, *args, **kwargs)
-
-    def refuse_what_is_not_taken(self) -> None:
-        if self.request.META.get("QUERY_STRING"):
-            self.read_parameters(NoParameters)
-
-    def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
-        found = {
-            "code": INTERNAL_ERROR,
-            "message": error.message,
-            "data": {"code": error.code, "requestId": request_id},
-        }
-        return {"jsonrpc": "2.0", "id": None, "error": found}, status_of(error)
-
+    @operation("mcp", request=Input)
     def post(self, request: Request) -> Response | StreamingHttpResponse:
+        _check_origin(request)
         call_id: Any = None
         is_modern = True
         try:
@@ -116,7 +97,6 @@ class McpView(ApiView):
         }
         if method in routed:
             return routed[method](session, served)
-        throttling.RateLimit().allow_request(session.request, self)
         of_era = MODERN_METHODS if session.call.is_modern else LEGACY_METHODS
         if method not in of_era:
             raise RpcError(METHOD_NOT_FOUND, "This method is not served.", status=404)
