@@ -286,6 +286,7 @@ EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 # REST_FRAMEWORK and SPECTACULAR_SETTINGS: memsync/api_settings.py.
 FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
+MCP_ADDITIONS = ""  # a module with more tools, resources and prompts; for tests
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=20 * 1024 * 1024)
 DOCUMENT_READERS = env.int("DOCUMENT_READERS", default=2)  # documents that this host's processes read at once

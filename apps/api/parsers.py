@@ -56,10 +56,10 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        return parse(_read(stream, parser_context or {}))
+        return parse(read_within_limit(stream, parser_context or {}))
 
 
-def _read(stream: IO[Any], context: Mapping[str, Any]) -> bytes:
+def read_within_limit(stream: IO[Any], context: Mapping[str, Any]) -> bytes:
     """The body.  Raises TooLarge; a body whose Content-Length is too large is not read at all."""
     limit: int = min(settings.MAX_BODY_BYTES, getattr(context.get("view"), "max_body_bytes", None) or sys.maxsize)
     request = context.get("request")

@@ -24,7 +24,7 @@ class RateLimit(BaseThrottle):
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         tier = rate_limits.TIERS[settings.RATE_LIMIT_TIER]
-        if not tier:
+        if not tier or VERDICT in request.META:  # a route that a tool calls counts once, with the tool
             return True
         if isinstance(request.user, Scope):
             verdict = rate_limits.take(request.user.principal.label, tier, now=timezone.now())

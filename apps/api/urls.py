@@ -49,6 +49,7 @@ from apps.api.exports.views import (
 )
 from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
+from apps.api.mcp.views import McpView
 from apps.api.memory.add import AddView
 from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
@@ -211,6 +212,8 @@ urlpatterns = [
     path("api/v1/memories", PlatformMemoriesView.as_view()),
     path("api/v1/memories/<str:platform_id>", PlatformMemoryView.as_view()),
     path("api/v1/memory-nodes", MemoryNodesView.as_view()),
+    path("v1/mcp", McpView.as_view()),
+    path("mcp", McpView.as_view()),
     path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),

@@ -116,7 +116,7 @@ class ApiView(APIView):
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
-    throttle_classes = (throttling.RateLimit,)
+    throttle_classes: Sequence[type[throttling.RateLimit]] = (throttling.RateLimit,)
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (OrjsonRenderer,)
     content_negotiation_class = JSONOnly

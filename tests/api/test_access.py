@@ -720,6 +720,17 @@ TABLE = (
             ("erasures/<str:erasure_id>", "GET", "memory:forget_request", None, 404, 404),
         )
     ),
+    *(
+        Row(
+            route=route,
+            method="POST",
+            permission="memory:read",
+            body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_memories"}},
+            status=200,
+            stranger=200,
+        )
+        for route in ("/v1/mcp", "/mcp")
+    ),
     # Agent platforms: memories by their ids are tried on strangers in tests/api/test_agent_platform.py.
     *(
         Row(

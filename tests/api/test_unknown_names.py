@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.api.connectors import ConnectorView
+from apps.api.mcp.views import McpView
 from apps.api.parsers import StrictJSONParser
 from apps.api.permissions import NoKeyDeletes, NoKeyMay
 from apps.api.unknown import LISTED_AT_MOST, NAMED_AT_MOST
@@ -50,7 +51,8 @@ def _operations(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> 
             continue
         if isinstance(pattern, URLResolver):
             yield from _operations(pattern.url_patterns, route)
-        elif not issubclass(view := pattern.callback.cls, ConnectorView):  # what those would take is not known here
+        # What the first would take is not known here; the second speaks a protocol of its own (tests/mcp).
+        elif not issubclass(view := pattern.callback.cls, ConnectorView | McpView):
             yield from (Operation(route, method, view) for method in view.permissions)
 
 

@@ -8,14 +8,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.collection_fields import Metadata
-from apps.api.fields import Fraction, Label, Whole, WholeInQuery
+from apps.api.fields import Choice, Fraction, Label, Whole, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.opened import Edge, NewEdge
 from apps.edges.selectors import edges_of, evidence_of
 from apps.edges.services import connect, disconnect
-from apps.memories.selectors import get_memory, part_with
+from apps.memories.selectors import get_memories, get_memory, part_with
 from apps.recall import read_log
 
 MOST: Final = 500
@@ -35,6 +35,7 @@ class RelationsInput(Parameters):
 
     limit = WholeInQuery(default=100, min_value=1, max_value=MOST)
     offset = WholeInQuery(default=0)
+    include_text = Choice(choices=("true", "false"), default="false", help_text="Also the other memory's text.")
 
 
 class RelationOutput(serializers.Serializer[Any]):
@@ -46,6 +47,7 @@ class RelationOutput(serializers.Serializer[Any]):
     metadata = serializers.DictField()
     automatic = serializers.BooleanField(help_text="Detected at a write, not stated.")
     created_at = serializers.DateTimeField()
+    text = serializers.CharField(required=False, help_text="Of the other memory, with `include_text`.")
 
 
 class RelationsOutput(serializers.Serializer[Any]):
@@ -70,11 +72,16 @@ class RelationsView(ApiView):
         get_memory(scope, memory_id, now=now)
         found = edges_of(scope, [memory_id], limit=asked["limit"], offset=asked["offset"], now=now)
         evidence = evidence_of(scope, memory_id, now=now)
+        others = [edge.to_id if edge.from_id == memory_id else edge.from_id for edge in found]
+        relations = [relation_body(edge) for edge in found]
+        if asked["include_text"] == "true":
+            texts = {one.id: one.text.reveal() for one in get_memories(scope, others, now=now)} if others else {}
+            relations = [body | {"text": texts[other]} for body, other in zip(relations, others, strict=True)]
         read_log.record_read(scope)
         return Response(
             {
                 "memory_id": memory_id,
-                "relations": [relation_body(edge) for edge in found],
+                "relations": relations,
                 "total": evidence.relations,
                 "evidence_count": evidence.corroborating,
                 "consistency_score": evidence.consistency,

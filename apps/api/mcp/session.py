@@ -1,0 +1,94 @@
+"""What a tool, a resource or a prompt may use: the caller's request, and the REST routes, called in this process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import orjson
+from django.core.handlers.wsgi import WSGIRequest
+from django.urls import resolve
+from rest_framework.request import Request
+
+from apps.api.mcp.protocol import Call
+from apps.projects.scope import Scope
+
+OF_THE_OUTER_REQUEST: Final = ("HTTP_TRANSFER_ENCODING", "REQUEST_URI")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteAnswer:
+    """Status and body of a route's response."""
+
+    status: int
+    body: Any
+
+    @property
+    def failed(self) -> bool:
+        return self.status >= 400
+
+
+class RouteFailed(Exception):
+    """A route refused the call.  message: for the model, which can correct it."""
+
+    def __init__(self, answer: RouteAnswer) -> None:
+        super().__init__(answer.status)
+        self.answer = answer
+
+    @property
+    def message(self) -> str:
+        error = self.answer.body["error"]
+        return f"{error['message']} ({error['code']})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One call of one client."""
+
+    request: Request
+    call: Call
+
+    @property
+    def scope(self) -> Scope:
+        scope = self.request.user
+        assert isinstance(scope, Scope)  # noqa: S101  (the view lets nobody else in)
+        return scope
+
+    @property
+    def end_user(self) -> str:
+        """As the header names it; empty if it does not."""
+        return self.request.headers.get("X-End-User-ID", "").encode("latin-1", "replace").decode("utf-8", "replace")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The body of a route's response: with its permissions, limits, quotas and checks, as if it had been called
+        over HTTP with this request's headers.
+
+        Raises RouteFailed.
+        """
+        content = b"" if body is None else orjson.dumps(body)
+        environ = {name: value for name, value in self.request.META.items() if name not in OF_THE_OUTER_REQUEST}
+        environ |= {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "RAW_URI": quote(path),
+            "QUERY_STRING": urlencode(query or {}),
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(content)),
+            "wsgi.input": BytesIO(content),
+        }
+        inner: Any = WSGIRequest(environ)
+        # The caller is authenticated once; the route still checks what they may do.
+        inner._force_auth_user, inner._force_auth_token = self.request.user, self.request.auth
+        match = resolve(path)
+        response = match.func(inner, *match.args, **match.kwargs)
+        answer = RouteAnswer(status=response.status_code, body=response.data)
+        if answer.failed:
+            raise RouteFailed(answer)
+        return answer.body

@@ -1,0 +1,282 @@
+"""POST /v1/mcp: the Model Context Protocol.  Answers are JSON, or a stream where progress was asked for; no session is
+kept."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from importlib.metadata import version
+from typing import IO, Any, ClassVar, Final, cast
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api import parsers
+from apps.api.input_serializers import Input
+from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, Steps, ToolResult, catalogue_of
+from apps.api.mcp.protocol import (
+    INVALID_PARAMS,
+    LEGACY,
+    METHOD_NOT_FOUND,
+    MODERN,
+    SERVER_INFO,
+    Call,
+    RpcError,
+    check_header,
+    read_call,
+    read_message,
+)
+from apps.api.mcp.session import RouteFailed, Session
+from apps.api.operations import operation
+from apps.api.views import ApiView
+from apps.core.errors import Forbidden
+
+MOST_COMPLETIONS: Final = 100
+TTL_MS: Final = 3_600_000  # of lists, which change with the server's version alone
+INFO: Final = {"name": "memsync", "title": "memsync", "version": version("memsync")}
+CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+
+
+class OriginRefused(Forbidden):
+    """Pages of this origin may not call the server: add it to CSRF_TRUSTED_ORIGINS."""
+
+    code = "ORIGIN_REFUSED"
+
+
+class RawParser(BaseParser):
+    """The body as bytes, within the limit of its size."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        return parsers.read_within_limit(stream, parser_context or {})
+
+
+class McpView(ApiView):
+    """catalogue: the module with what this address serves."""
+
+    permissions: ClassVar = {"POST": "memory:read"}  # the routes that a tool calls check what else they need
+    parser_classes = (RawParser,)
+    schema = None  # type: ignore[assignment]  # JSON-RPC is described by its own protocol
+    catalogue: ClassVar[str] = "apps.api.mcp.memories"
+
+    @operation("mcp", request=Input)
+    def post(self, request: Request) -> Response | StreamingHttpResponse:
+        _check_origin(request)
+        call_id: Any = None
+        is_modern = True
+        try:
+            message = read_message(cast("bytes", request.data))
+            call_id = message.get("id")
+            call = read_call(message, request.headers)
+            is_modern = call.is_modern
+            if call.is_notification:
+                return Response(status=202)
+            session = Session(request=request, call=call)
+            found = self._found(session)
+        except RpcError as error:
+            body = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
+            return Response(body, status=error.status if is_modern else 200)
+        if isinstance(found, Generator):
+            if call.progress_token is None:
+                return Response(_answer(call, result_of(found)))
+            return StreamingHttpResponse(_events(call, found), content_type="text/event-stream")
+        return Response(_answer(call, found))
+
+    def _found(self, session: Session) -> dict[str, Any] | Steps:
+        served = catalogue_of(self.catalogue)
+        method = session.call.method
+        routed: Mapping[str, Callable[[Session, Catalogue], dict[str, Any] | Steps]] = {
+            "tools/call": _call_tool,
+            "resources/read": _read_resource,
+            "prompts/get": _get_prompt,
+            "completion/complete": _complete,
+        }
+        if method in routed:
+            return routed[method](session, served)
+        of_era = MODERN_METHODS if session.call.is_modern else LEGACY_METHODS
+        if method not in of_era:
+            raise RpcError(METHOD_NOT_FOUND, "This method is not served.", status=404)
+        result = of_era[method](session, served)
+        if session.call.is_modern:
+            result |= {"ttlMs": TTL_MS, "cacheScope": "public"}
+        return result
+
+
+def _check_origin(request: HttpRequest | Request) -> None:
+    """Raises OriginRefused for a page of another origin, whose user would not know of the call."""
+    origin = request.headers.get("Origin")
+    own = f"{request.scheme}://{request.get_host()}"
+    if origin is not None and origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS:
+        raise OriginRefused
+
+
+def _answer(call: Call, result: Mapping[str, Any]) -> dict[str, Any]:
+    if not call.is_modern:
+        return call.answer(result)
+    meta = {SERVER_INFO: INFO, **result.get("_meta", {})}
+    return call.answer({"resultType": "complete", **result, "_meta": meta})
+
+
+def result_of(steps: Steps) -> dict[str, Any]:
+    """The result, once all steps are done."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("ToolResult", done.value).body()
+        except RouteFailed as refused:
+            return _failed(refused)
+
+
+def _events(call: Call, steps: Steps) -> Iterator[bytes]:
+    """Each step as a server-sent event, and at last the answer."""
+    while True:
+        try:
+            told = next(steps)
+        except StopIteration as done:
+            return (yield _event(_answer(call, cast("ToolResult", done.value).body())))
+        except RouteFailed as refused:
+            return (yield _event(_answer(call, _failed(refused))))
+        yield _event({"jsonrpc": "2.0", "method": told.method, "params": told.params})
+
+
+def _event(message: Mapping[str, Any]) -> bytes:
+    return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
+
+
+def _failed(refused: RouteFailed) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": refused.message}], "isError": True}
+
+
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def _initialize(session: Session, served: Catalogue) -> dict[str, Any]:
+    asked = session.call.params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+        "capabilities": CAPABILITIES,
+        "serverInfo": INFO,
+        "instructions": served.instructions,
+    }
+
+
+def _discover(session: Session, served: Catalogue) -> dict[str, Any]:
+    return {
+        "supportedVersions": [*MODERN, *LEGACY],
+        "capabilities": CAPABILITIES,
+        "instructions": served.instructions,
+    }
+
+
+def _list_tools(session: Session, served: Catalogue) -> dict[str, Any]:
+    return {"tools": [one.described() for one in served.tools.values()]}
+
+
+def _list_prompts(session: Session, served: Catalogue) -> dict[str, Any]:
+    return {"prompts": [one.described() for one in served.prompts.values()]}
+
+
+def _list_resources(session: Session, served: Catalogue) -> dict[str, Any]:
+    return {"resources": [one.described() for one in served.resources if not one.is_template]}
+
+
+def _list_templates(session: Session, served: Catalogue) -> dict[str, Any]:
+    return {"resourceTemplates": [one.described() for one in served.resources if one.is_template]}
+
+
+Method = Callable[[Session, Catalogue], dict[str, Any]]
+LISTS: Final[Mapping[str, Method]] = {
+    "tools/list": _list_tools,
+    "prompts/list": _list_prompts,
+    "resources/list": _list_resources,
+    "resources/templates/list": _list_templates,
+}
+MODERN_METHODS: Final[Mapping[str, Method]] = {"server/discover": _discover, **LISTS}
+LEGACY_METHODS: Final[Mapping[str, Method]] = {"initialize": _initialize, "ping": lambda session, served: {}, **LISTS}
+
+
+def _call_tool(session: Session, served: Catalogue) -> dict[str, Any] | Steps:
+    params = session.call.params
+    tool = served.tools.get(str(params.get("name")))
+    if tool is None:
+        raise RpcError(INVALID_PARAMS, "No such tool.")
+    arguments = params.get("arguments", {})
+    if not isinstance(arguments, Mapping):
+        raise RpcError(INVALID_PARAMS, "arguments is an object.")
+    tool.check(arguments)
+    if session.call.is_modern:
+        _check_argument_headers(session, tool.arguments, arguments)
+    try:
+        found = tool.run(session, arguments)
+    except RouteFailed as refused:
+        return _failed(refused)
+    return found if isinstance(found, Generator) else found.body()
+
+
+def _check_argument_headers(
+    session: Session, declared: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]
+) -> None:
+    """A schema may name a header that repeats an argument, for proxies that route by it."""
+    for name, schema in declared.items():
+        if (header := schema.get("x-mcp-header")) and name in arguments:
+            check_header(session.request.headers, f"Mcp-Param-{header}", str(arguments[name]))
+
+
+def _read_resource(session: Session, served: Catalogue) -> dict[str, Any]:
+    uri = session.call.params.get("uri")
+    resource, named = _resource(served, uri) if isinstance(uri, str) else (None, {})
+    if resource is None:
+        raise RpcError(INVALID_PARAMS, "No such resource.")
+    try:
+        contents = resource.read(session, named)
+    except RouteFailed as refused:
+        raise RpcError(INVALID_PARAMS, refused.message) from None
+    result: dict[str, Any] = {"contents": [{"uri": uri, **contents}]}
+    return result | {"ttlMs": 0, "cacheScope": "private"} if session.call.is_modern else result
+
+
+def _resource(served: Catalogue, uri: str) -> tuple[Resource | None, Mapping[str, str]]:
+    for one in served.resources:
+        if (named := one.matched(uri)) is not None:
+            return one, named
+    return None, {}
+
+
+def _get_prompt(session: Session, served: Catalogue) -> dict[str, Any]:
+    params = session.call.params
+    prompt = served.prompts.get(str(params.get("name")))
+    if prompt is None:
+        raise RpcError(INVALID_PARAMS, "No such prompt.")
+    arguments = params.get("arguments", {})
+    is_text = isinstance(arguments, Mapping) and all(isinstance(one, str) for one in arguments.values())
+    if not is_text or not prompt.arguments.keys() >= arguments.keys() >= set(prompt.required):
+        raise RpcError(INVALID_PARAMS, f"arguments: strings, of {', '.join(prompt.arguments) or 'none'}.")
+    try:
+        messages = prompt.messages(session, arguments)
+    except RouteFailed as refused:
+        raise RpcError(INVALID_PARAMS, refused.message) from None
+    if isinstance(messages, InputRequired):
+        return messages.body()
+    return {"description": prompt.description, "messages": list(messages)}
+
+
+def _complete(session: Session, served: Catalogue) -> dict[str, Any]:
+    """Values of a prompt's argument; of a resource's, none."""
+    ref, argument = session.call.params.get("ref"), session.call.params.get("argument")
+    if not isinstance(ref, Mapping) or not isinstance(argument, Mapping):
+        raise RpcError(INVALID_PARAMS, "Give ref and argument.")
+    name, begun = argument.get("name"), argument.get("value")
+    if not isinstance(name, str) or not isinstance(begun, str):
+        raise RpcError(INVALID_PARAMS, "argument has a name and a value.")
+    prompt = served.prompts.get(str(ref.get("name"))) if ref.get("type") == "ref/prompt" else None
+    try:
+        values = list(prompt.complete(session, name, begun)) if prompt and name in prompt.arguments else []
+    except RouteFailed:
+        values = []
+    shown = values[:MOST_COMPLETIONS]
+    return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
