@@ -20,6 +20,7 @@ class TargetKind(models.TextChoices):
 
     MEMORIES = "memories", "Single memories"
     TOPIC = "topic", "What was ever true of one thing"
+    SESSION = "session", "Memories and turns of a session"
     SPACE = "space", "A person in one environment"
     END_USER = "end_user", "A person in every environment"
     PROJECT = "project", "All memories of a project"

@@ -169,6 +169,11 @@ class ProfileClient:
         """None where there is no such erasure."""
         return self._find(f"/erasures/{_quoted(erasure_id)}")
 
+    def cancel_erasure(self, erasure_id: str) -> dict[str, Any]:
+        """Of this product alone: the contract has no way to take back what was asked."""
+        coupon: dict[str, Any] = self._ask("DELETE", f"/erasures/{_quoted(erasure_id)}")
+        return coupon
+
     def profiles(self) -> list[str]:
         """Names of the namespace's profiles."""
         answer = _checked(self.request("GET", self._memory))
