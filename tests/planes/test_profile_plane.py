@@ -1096,6 +1096,36 @@ def test_every_answer_names_the_transaction(alice: ProfileClient) -> None:
     assert [answer.headers["Memoturn-Txid"] for answer in answers] == [txid] * len(answers)
 
 
+def test_refusal_names_the_transaction_to_those_who_may_ask(connect: Connect, alice: ProfileClient) -> None:
+    txid = str(alice.ingest(diet("vegan"))["txid"])
+
+    answers = [
+        alice.request("POST", "/recall", {}),
+        alice.request("POST", "/memories", {"memories": []}),
+        alice.request("POST", "/recall", {"query": "x"}, headers={"Memoturn-Min-Txid": "x"}),
+        alice.request("POST", "/recall", {"query": "x"}, headers={"Memoturn-Min-Txid": "999"}),
+    ]
+    others = [
+        alice.request("POST", "/recall", {"query": "x"}, headers={"X-Project-ID": "proj_none"}),
+        alice.request("GET", "/v1/memory/home"),
+        connect(key="nonsense").request("POST", "/recall", {"query": "x"}),
+        connect("Alice").request("POST", "/recall", {"query": "x"}),
+        connect("nobody").request("POST", "/recall", {}),
+    ]
+
+    assert [(answer.status_code, answer.headers["Memoturn-Txid"]) for answer in answers] == [
+        *[(400, txid)] * 3,
+        (503, txid),
+    ]
+    assert [(answer.status_code, answer.headers["Memoturn-Txid"]) for answer in others] == [
+        (404, "0"),
+        (403, "0"),
+        (401, "0"),
+        (400, "0"),
+        (400, "0"),
+    ]
+
+
 def test_answer_to_a_change_names_its_transaction(alice: ProfileClient) -> None:
     put(alice, task("call the bank", session_id="s-1"))
 

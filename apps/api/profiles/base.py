@@ -4,6 +4,7 @@ import string
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import NotImplementedHere, status_of
@@ -80,12 +81,26 @@ class ProfileView(ApiView):
 
     _found: Scope | None = None
     _txid: int | None = None
+    _is_allowed = False
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self._is_allowed = True
 
     def headers_of(self, response: Response) -> Mapping[str, str]:
-        """Memoturn-Txid, unless the request was refused before its profile was looked up, or failed."""
-        if self._txid is None and self._found is not None and response.status_code < 500:
-            self._txid = txid_of(self._found)
-        return {} if self._txid is None else {"Memoturn-Txid": str(self._txid)}
+        """Memoturn-Txid: 0 of a profile that is unknown, and to a caller who may not ask, and of an error of ours."""
+        if self._txid is None and self._is_allowed and response.status_code != 500:
+            self._txid = txid_of(self._found or self._refused())
+        return {"Memoturn-Txid": str(self._txid or 0)}
+
+    def _refused(self) -> Scope:
+        """The profile of a request that was refused before its handler looked the profile up."""
+        scope, names = self.caller, self.kwargs
+        try:
+            space = find_end_user(self.scope(), self.owner(names["ns"], names.get("profile", "")))
+        except DomainError:
+            return scope
+        return scope.in_spaces(space) if space else scope
 
     def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
         """``{"error": message, "code"}``, and a status that clients of profiles know."""
