@@ -76,6 +76,7 @@ from apps.api.profiles.checkpoints import CheckpointsView, RewindView
 from apps.api.profiles.erasures import ErasuresView, ErasureView
 from apps.api.profiles.extract import ExtractView
 from apps.api.profiles.memories import TypedMemoriesView, TypedMemoryView
+from apps.api.profiles.policies import NamespacePolicyView, ProfilePolicyView
 from apps.api.profiles.recall import AskView, TypedRecallView
 from apps.api.profiles.sessions import ProfileSessionsView, ProfileSessionView, ProfilesView, ProfileTurnsView
 from apps.api.reference import DocsView, SchemaView
@@ -195,6 +196,7 @@ urlpatterns = [
     path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
     path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    path("v1/namespaces/<str:ns>/policy", NamespacePolicyView.as_view()),
     path("v1/memory/<str:ns>", ProfilesView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/memories", TypedMemoriesView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>", TypedMemoryView.as_view()),
@@ -206,6 +208,7 @@ urlpatterns = [
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>/turns", ProfileTurnsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/checkpoints", CheckpointsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/rewind", RewindView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/policy", ProfilePolicyView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures", ErasuresView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>", ErasureView.as_view()),
     path("api/v1/memories", PlatformMemoriesView.as_view()),

@@ -110,9 +110,10 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
                 raise NothingToErase
             with tenant_transaction(scope):
                 environment = _environment(scope, target.memory_ids)
-            session = {"memory_ids": list(target.memory_ids), "turn_ids": list(target.turn_ids)}
+            named = {"kind": target.kind.value, "tenant": tenant}
+            named |= {"memory_ids": list(target.memory_ids), "turn_ids": list(target.turn_ids)}
             return FoundTarget(
-                named={"kind": target.kind.value, "tenant": tenant, **session}, environment=environment, **session
+                named=named, environment=environment, memory_ids=target.memory_ids, turn_ids=target.turn_ids
             )
         case TargetKind.SPACE:
             space = shredding.get_space(scope, target.space_uid or uuid.UUID(int=0))

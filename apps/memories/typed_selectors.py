@@ -1,6 +1,7 @@
 """Reads typed memories by their public ids, and lists the profiles of a namespace."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -91,6 +92,20 @@ def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) ->
             found.append(name[len(prefix) :])
         if len(found) == limit:
             break
+    return found
+
+
+def namespace_names(scope: Scope, namespace_ids: Collection[int]) -> dict[int, str]:
+    """The names of these namespaces, by the ids of their rows; "?" for one that fails decryption."""
+    if not namespace_ids:
+        return {}
+    found = dict.fromkeys(namespace_ids, "?")
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant)
+        rows = EndUser.objects.within(scope).filter(pk__in=namespace_ids)
+        for row_id, blob in rows.values_list("pk", "external_ct"):
+            with suppress(DecryptError):
+                found[row_id] = cipher.open(EXTERNAL_ID, row_id, bytes(blob)).reveal()[:-1]
     return found
 
 

@@ -166,7 +166,7 @@ def _restored(scope: Scope, memory_id: int, *, now: datetime) -> bool:
 
 
 def _has_begun(row: ForgetRequest) -> bool:
-    return Erasure.objects.filter(uid=row.erasure_uid).exists()
+    return row.erasure_uid is not None and Erasure.objects.filter(uid=row.erasure_uid).exists()
 
 
 def _finish(row: ForgetRequest, *, now: datetime) -> bool:

@@ -77,6 +77,7 @@ class ProfileClient:
         self.source = source
         self.txid: int | None = None
         self._memory = f"/v1/memory/{_quoted(namespace)}"
+        self._namespace = f"/v1/namespaces/{_quoted(namespace)}"
         self._profile = f"{self._memory}/{_quoted(profile)}"
         self._lock = threading.Lock()
         own = {"X-API-Key": key} if key else {}
@@ -173,6 +174,24 @@ class ProfileClient:
         """Of this product alone: the contract has no way to take back what was asked."""
         coupon: dict[str, Any] = self._ask("DELETE", f"/erasures/{_quoted(erasure_id)}")
         return coupon
+
+    def policy(self) -> dict[str, Any]:
+        """``override``, None if the profile has none, and ``effective``."""
+        found: dict[str, Any] = self._ask("GET", "/policy")
+        return found
+
+    def set_policy(self, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+        """None clears it."""
+        done: dict[str, Any] = self._ask("PUT", "/policy", {"policy": policy})
+        return done
+
+    def namespace_policy(self) -> dict[str, Any] | None:
+        """None where there is none."""
+        return self._find(f"{self._namespace}/policy")
+
+    def set_namespace_policy(self, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+        done: dict[str, Any] = self._ask("PUT", f"{self._namespace}/policy", {"policy": policy})
+        return done
 
     def profiles(self) -> list[str]:
         """Names of the namespace's profiles."""
