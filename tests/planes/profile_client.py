@@ -7,7 +7,7 @@ One address is this product's: the turns of a session lie beside the session, fo
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -192,6 +192,18 @@ class ProfileClient:
     def set_namespace_policy(self, policy: Mapping[str, Any] | None) -> dict[str, Any]:
         done: dict[str, Any] = self._ask("PUT", f"{self._namespace}/policy", {"policy": policy})
         return done
+
+    def audit(self, **filters: Any) -> dict[str, Any]:
+        """Of the namespace.  filters: from, to, action, profile, outcome, limit, cursor."""
+        return self._audit(f"{self._namespace}/audit", filters)
+
+    def profile_audit(self, **filters: Any) -> dict[str, Any]:
+        """Of this product alone: of the profile."""
+        return self._audit("/audit", filters)
+
+    def _audit(self, path: str, filters: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self._ask("GET", f"{path}?{urlencode(filters)}" if filters else path)
+        return found
 
     def profiles(self) -> list[str]:
         """Names of the namespace's profiles."""

@@ -157,6 +157,7 @@ def test_what_limits_nothing_may_be_cleared(alice: ProfileClient) -> None:
     assert alice.policy()["effective"]["memory"] == {"superseded_max_count": 2}
     assert alice.request("DELETE", "/policy").status_code == 404
     assert alice.set_policy(None)["override"] is None
+    assert alice.set_policy({})["override"] is None
 
 
 @pytest.mark.parametrize(

@@ -125,19 +125,27 @@ class PolicyView(ProfileView):
     level: ClassVar[Level]
 
     def _put(self, target_id: int, policy: Mapping[str, Any] | None) -> Response:
-        said = {rule: (policy or {}).get(section, {}).get(name) for rule, (section, name) in FIELDS.items()}
-        if said["grace_days"] is not None:
-            said["grace_days"] //= DAY
-        may = LOOSEN in self.caller.permissions
-        set_policy(self.caller, self.level, target_id, said, loosens=may, now=self.now())
+        """Set this policy, and no other rule than its own."""
+        asked = {rule: (policy or {}).get(section, {}).get(name) for rule, (section, name) in FIELDS.items()}
+        if asked["grace_days"] is not None:
+            asked["grace_days"] //= DAY
+        before, _ = self._policy(target_id)
+        said = {rule: value for rule, value in asked.items() if value is not None or (before and rule in before.rules)}
+        if said:
+            may = LOOSEN in self.caller.permissions
+            set_policy(self.caller, self.level, target_id, said, loosens=may, now=self.now())
         return Response(self._body(target_id))
 
     def _body(self, target_id: int | None) -> dict[str, Any]:
+        return policy_body(*self._policy(target_id))
+
+    def _policy(self, target_id: int | None) -> tuple[Policy | None, dict[str, InForce]]:
+        """The policy set here, if any, and the rules in force."""
         scope = self.caller
         with tenant_transaction(scope):
             concerned = concerned_by(scope, self.level, target_id or 0)
-        mine = next((one for one in concerned if (one.level, one.target_id) == (self.level, target_id)), None)
-        return policy_body(mine, strictest(concerned))
+        mine = (one for one in concerned if (one.level, one.target_id) == (self.level, target_id))
+        return next(mine, None), strictest(concerned)
 
 
 class NamespacePolicyView(PolicyView):
