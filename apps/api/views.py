@@ -78,6 +78,12 @@ class ProjectBeyondKey(Forbidden):
     code = "PROJECT_BEYOND_KEY"
 
 
+class BeyondToken(Forbidden):
+    """This token is of one namespace or profile, and reaches nothing else: use a key of the tenant."""
+
+    code = "BEYOND_TOKEN"
+
+
 class NoFields(Input):
     """Of an operation that takes no body: none, or an empty object."""
 
@@ -111,6 +117,8 @@ class ApiView(APIView):
     silent_status: ClassVar[int] = 200
     # Statuses of its refusals besides those of every view, for the schema.
     refuses: ClassVar[frozenset[int]] = frozenset()
+    # Whether tokens of namespaces and profiles may call it: then it checks which one they are of.
+    takes_tokens: ClassVar[bool] = False
     # Limit for JSON bodies, if lower than MAX_BODY_BYTES.
     max_body_bytes: ClassVar[int | None] = None
 
@@ -138,6 +146,11 @@ class ApiView(APIView):
             return self.permissions["GET" if method == "HEAD" else method or ""]
         except KeyError:
             raise MethodNotAllowed(self.allowed_methods) from None
+
+    def check_permissions(self, request: Request) -> None:
+        if isinstance(request.auth, Authenticated) and request.auth.is_token and not self.takes_tokens:
+            raise BeyondToken
+        super().check_permissions(request)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.permission_for(request.method)

@@ -8,11 +8,13 @@ from typing import Any, Final
 from django.db.models import BigIntegerField, Case, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Cast, Substr
 
+from apps.apikeys.models import ApiKey
 from apps.audit.models import AuditEvent
 from apps.audit.selectors import LOOKED_THROUGH, AuditFilter
 from apps.core.scoping import tenant_transaction
 from apps.erasure.receipt_log import erasure_id
 from apps.memories.models import MemoryTransition
+from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.retention.models import ForgetRequest
 
@@ -69,14 +71,17 @@ def list_profile_events(
 
 
 def _targets(scope: Scope, space_ids: Collection[int]) -> dict[str, int]:
-    """Targets of audit rows that mean one of these spaces, with the space: itself, its requests and erasures."""
+    """Targets of audit rows that mean a space, with the space: itself, its requests, erasures and tokens."""
     found = {f"space:{space_id}": space_id for space_id in space_ids}
     asked = ForgetRequest.objects.within(scope).filter(space_id__in=space_ids)
     for pk, space_id, uid in asked.values_list("pk", "space_id", "erasure_uid"):
         found[f"forget_request:{pk}"] = space_id
         if uid is not None:
             found[erasure_id(uid)] = space_id
-    return found
+    owners = dict(Space.objects.within(scope).filter(pk__in=space_ids).values_list("owner_id", "pk"))
+    tokens = ApiKey.objects.within(scope).filter(profile_id__in=owners)
+    of_tokens = {f"api_key:{pk}": owners[owner] for pk, owner in tokens.values_list("pk", "profile_id") if owner}
+    return found | of_tokens
 
 
 def _about(

@@ -205,6 +205,21 @@ class ProfileClient:
         found: dict[str, Any] = self._ask("GET", f"{path}?{urlencode(filters)}" if filters else path)
         return found
 
+    def namespace_token(self, scope: str, *, expires_in: int | None = None) -> dict[str, Any]:
+        """``token``, and what it is."""
+        return self._token(f"{self._namespace}/tokens", scope, expires_in)
+
+    def profile_token(self, scope: str, *, expires_in: int | None = None) -> dict[str, Any]:
+        """As ``namespace_token``, at an address of this product: there are no routes of databases."""
+        return self._token("/tokens", scope, expires_in)
+
+    def _token(self, path: str, scope: str, expires_in: int | None) -> dict[str, Any]:
+        body: dict[str, Any] = {"scope": scope}
+        if expires_in is not None:
+            body["expires_in"] = expires_in
+        made: dict[str, Any] = self._ask("POST", path, body)
+        return made
+
     def profiles(self) -> list[str]:
         """Names of the namespace's profiles."""
         answer = _checked(self.request("GET", self._memory))

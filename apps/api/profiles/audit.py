@@ -13,6 +13,7 @@ from apps.api.fields import Choice, Label, WholeInQuery
 from apps.api.input_serializers import Parameters
 from apps.api.operations import operation
 from apps.api.profiles.base import ProfileNotFound, ProfileView
+from apps.apikeys.selectors import list_tokens
 from apps.audit.selectors import AuditFilter
 from apps.memories.spaces import find_namespace
 from apps.memories.typed_selectors import MOST_READ, list_profiles
@@ -20,6 +21,7 @@ from apps.projects.scope import Scope
 from apps.retention.profile_events import ProfileEvent, list_profile_events
 
 MOST: Final = 1_000
+MOST_TOKENS: Final = 10_000  # of a namespace, the newest
 LATEST: Final = 253_402_300_799_999  # milliseconds: the last of the year 9999
 FAILED: Final = "failed"  # an audit row's outcome that the contract calls an error
 OUTCOMES: Final = ("ok", "denied", "error")
@@ -30,7 +32,7 @@ class AuditInput(Parameters):
 
     def get_fields(self) -> dict[str, Any]:
         # ``from`` is no name of a class attribute.
-        moment = {"required": False, "min_value": 0, "max_value": LATEST}
+        moment: dict[str, Any] = {"required": False, "min_value": 0, "max_value": LATEST}
         return {
             "from": WholeInQuery(**moment, help_text="Milliseconds since 1970, inclusive."),
             "to": WholeInQuery(**moment, help_text="Milliseconds since 1970, exclusive."),
@@ -100,7 +102,10 @@ class ProfileAuditView(ProfileView):
 
 def _targets_of_namespace(scope: Scope, ns: str) -> list[str]:
     found = None if ns == scope.tenant.name else find_namespace(scope, ns)
-    return [] if found is None else [f"namespace:{found}"]
+    if found is None:
+        return []
+    tokens = list_tokens(scope, namespace_id=found, profile_id=None, most=MOST_TOKENS)
+    return [f"namespace:{found}", *(f"api_key:{one.pk}" for one in tokens)]
 
 
 def _page(

@@ -9,10 +9,11 @@ from rest_framework.response import Response
 
 from apps.api.errors import NotImplementedHere, status_of
 from apps.api.schema import ApiSchema, ProfileRefusalOutput
-from apps.api.views import ApiView
+from apps.api.views import ApiView, BeyondToken
+from apps.apikeys.selectors import Authenticated
 from apps.core.errors import DomainError, Malformed, NotFound, Unavailable
 from apps.core.scoping import tenant_transaction
-from apps.memories.spaces import find_end_user, name_in_namespace, space_now
+from apps.memories.spaces import find_end_user, find_namespace, find_person, name_in_namespace, space_now
 from apps.projects.scope import Scope
 
 NAME: Final = frozenset(string.ascii_lowercase + string.digits + "_-")
@@ -75,6 +76,7 @@ class ProfileView(ApiView):
     A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers.
     """
 
+    takes_tokens: ClassVar = True
     headers_read: ClassVar = ("X-Project-ID",)
     silent_answer: ClassVar = None
     schema = ProfileSchema()
@@ -85,7 +87,21 @@ class ProfileView(ApiView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if isinstance(request.auth, Authenticated) and request.auth.is_token:
+            self._confine(request.auth, kwargs["ns"], kwargs.get("profile", ""))
         self._is_allowed = True
+
+    def _confine(self, token: Authenticated, ns: str, profile: str) -> None:
+        """Raises BeyondToken unless the token is of this namespace or profile, whether or not there is such a one."""
+        if not is_name(ns) or not (is_name(profile) or not profile):
+            raise BeyondToken
+        if token.profile_id is not None:
+            named = find_person(self.caller, name_in_namespace(self.caller, ns, profile)) if profile else None
+            is_mine = named == token.profile_id
+        else:
+            is_mine = ns != self.caller.tenant.name and find_namespace(self.caller, ns) == token.namespace_id
+        if not is_mine:
+            raise BeyondToken
 
     def headers_of(self, response: Response) -> Mapping[str, str]:
         """Memoturn-Txid: 0 of a profile that is unknown, and to a caller who may not ask, and of an error of ours."""

@@ -193,6 +193,7 @@ class NamespacePolicyView(PolicyView):
 
 
 class ProfilePolicyView(PolicyView):
+    permissions: ClassVar = PolicyView.permissions | {"GET": "memory:read"}
     level: ClassVar = Level.SPACE
 
     @operation("profile_policy", responses=PolicyOutput)
