@@ -117,10 +117,10 @@ class ApiView(APIView):
     silent_status: ClassVar[int] = 200
     # Statuses of its refusals besides those of every view, for the schema.
     refuses: ClassVar[frozenset[int]] = frozenset()
-    # Whether tokens of namespaces and profiles may call it: then it checks which one they are of.
-    takes_tokens: ClassVar[bool] = False
     # Limit for JSON bodies, if lower than MAX_BODY_BYTES.
     max_body_bytes: ClassVar[int | None] = None
+
+    is_let_in = False
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
@@ -148,9 +148,13 @@ class ApiView(APIView):
             raise MethodNotAllowed(self.allowed_methods) from None
 
     def check_permissions(self, request: Request) -> None:
-        if isinstance(request.auth, Authenticated) and request.auth.is_token and not self.takes_tokens:
-            raise BeyondToken
+        if isinstance(request.auth, Authenticated) and request.auth.is_token:
+            self.confine(request.auth)
         super().check_permissions(request)
+
+    def confine(self, token: Authenticated) -> None:
+        """Let in the token of a namespace or profile, or raise BeyondToken: only routes of profiles let any in."""
+        raise BeyondToken
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.permission_for(request.method)
@@ -158,6 +162,7 @@ class ApiView(APIView):
         if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
             raise LengthRequired
         retried(super().initial)(request, *args, **kwargs)
+        self.is_let_in = True
         tenant = request.headers.get("X-Tenant-ID")
         if tenant is not None and isinstance(request.user, Scope) and tenant != request.user.tenant.name:
             raise TenantMismatch

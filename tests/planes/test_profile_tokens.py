@@ -113,7 +113,7 @@ ROWS = [row for row in TABLE if not issubclass(ROUTES[row.route[1:]], OpenView)]
 
 
 def test_tokens_are_taken_by_routes_of_profiles_alone() -> None:
-    taking = {route for route, view in ROUTES.items() if view.takes_tokens}
+    taking = {route for route, view in ROUTES.items() if view.confine is not ApiView.confine}
 
     assert taking == OF_PROFILES
     assert all(issubclass(view, ApiView) for view in ROUTES.values())

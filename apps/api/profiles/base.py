@@ -4,7 +4,6 @@ import string
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import NotImplementedHere, status_of
@@ -76,36 +75,29 @@ class ProfileView(ApiView):
     A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers.
     """
 
-    takes_tokens: ClassVar = True
     headers_read: ClassVar = ("X-Project-ID",)
     silent_answer: ClassVar = None
     schema = ProfileSchema()
 
     _found: Scope | None = None
     _txid: int | None = None
-    _is_allowed = False
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        if isinstance(request.auth, Authenticated) and request.auth.is_token:
-            self._confine(request.auth, kwargs["ns"], kwargs.get("profile", ""))
-        self._is_allowed = True
-
-    def _confine(self, token: Authenticated, ns: str, profile: str) -> None:
-        """Raises BeyondToken unless the token is of this namespace or profile, whether or not there is such a one."""
+    def confine(self, token: Authenticated) -> None:
+        """Raises BeyondToken unless the token is of the request's namespace or profile, known or not."""
+        scope, ns, profile = self.caller, self.kwargs["ns"], self.kwargs.get("profile", "")
         if not is_name(ns) or not (is_name(profile) or not profile):
             raise BeyondToken
         if token.profile_id is not None:
-            named = find_person(self.caller, name_in_namespace(self.caller, ns, profile)) if profile else None
+            named = find_person(scope, name_in_namespace(scope, ns, profile)) if profile else None
             is_mine = named == token.profile_id
         else:
-            is_mine = ns != self.caller.tenant.name and find_namespace(self.caller, ns) == token.namespace_id
+            is_mine = ns != scope.tenant.name and find_namespace(scope, ns) == token.namespace_id
         if not is_mine:
             raise BeyondToken
 
     def headers_of(self, response: Response) -> Mapping[str, str]:
         """Memoturn-Txid: 0 of a profile that is unknown, and to a caller who may not ask, and of an error of ours."""
-        if self._txid is None and self._is_allowed and response.status_code != 500:
+        if self._txid is None and self.is_let_in and response.status_code != 500:
             self._txid = txid_of(self._found or self._refused())
         return {"Memoturn-Txid": str(self._txid or 0)}
 

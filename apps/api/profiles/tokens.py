@@ -36,6 +36,8 @@ READ: Final = ("memory:read", "history:read")
 WRITE: Final = (*READ, "memory:add", "memory:update", "memory:forget_request", "history:write")
 ADMIN: Final = (*WRITE, "audit:read", "retention:read", "retention:write", "exports:read", "tokens:write")
 RIGHTS: Final[Mapping[str, tuple[str, ...]]] = {"read": READ, "write": WRITE, "admin": ADMIN}
+NAMES: Final = tuple(RIGHTS)
+STATES: Final = ("active", "expired", "revoked")
 
 
 class RightBeyondKey(Forbidden):
@@ -44,8 +46,8 @@ class RightBeyondKey(Forbidden):
     code = "RIGHT_BEYOND_KEY"
 
 
-class TokenInput(Input):
-    scope = Choice(choices=tuple(RIGHTS), help_text="`read` < `write` < `admin`.")
+class ConfinedTokenInput(Input):
+    scope = Choice(choices=NAMES, help_text="`read` < `write` < `admin`.")
     expires_in = Whole(
         default=LIFETIME,
         min_value=SHORTEST,
@@ -54,21 +56,21 @@ class TokenInput(Input):
     )
 
 
-class TokenOutput(serializers.Serializer[Any]):
+class ConfinedTokenOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField(help_text="Of the token in the audit trail: `api_key:7`.")
-    scope = serializers.ChoiceField(choices=tuple(RIGHTS))
-    status = serializers.ChoiceField(choices=("active", "expired", "revoked"))
+    scope = serializers.ChoiceField(choices=NAMES)
+    status = serializers.ChoiceField(choices=STATES)
     created_at = serializers.IntegerField(help_text="Milliseconds since 1970.")
     expires_at = serializers.IntegerField()
     last_used_at = serializers.IntegerField(allow_null=True)
 
 
-class IssuedTokenOutput(TokenOutput):
+class IssuedConfinedTokenOutput(ConfinedTokenOutput):
     token = serializers.CharField(help_text="Shown once: send it as X-API-Key.")
 
 
-class TokensOutput(serializers.Serializer[Any]):
-    tokens = TokenOutput(many=True)
+class ConfinedTokensOutput(serializers.Serializer[Any]):
+    tokens = ConfinedTokenOutput(many=True)
 
 
 class TokensView(ProfileView):
@@ -126,21 +128,21 @@ class TokenView(ProfileView):
 
 
 class NamespaceTokensView(TokensView):
-    @operation("namespace_tokens", responses=TokensOutput)
+    @operation("namespace_tokens", responses=ConfinedTokensOutput)
     def get(self, request: Request, ns: str) -> Response:
         """The newest 1,000 tokens of a namespace in the key's environment, revoked and expired ones included."""
         return self._list(_of_namespace(self, ns))
 
     @operation(
         "create_namespace_token",
-        request=TokenInput,
+        request=ConfinedTokenInput,
         examples=[OpenApiExample("an hour", {"scope": "read"}, request_only=True)],
-        responses={201: IssuedTokenOutput},
+        responses={201: IssuedConfinedTokenOutput},
     )
     def post(self, request: Request, ns: str) -> Response:
         """Create a token that reaches every profile of a namespace and nothing else, in the key's environment and
         project.  It may do no more than the key that creates it, and ends with it."""
-        asked = self.read(TokenInput)
+        asked = self.read(ConfinedTokenInput)
         self.owner(ns)
         namespace_id = get_or_create_namespace(self.scope(), ns, now=self.now())
         return self._create(asked, Confinement(namespace_id=namespace_id, issued_by_id=self._issuer()))
@@ -154,21 +156,21 @@ class NamespaceTokenView(TokenView):
 
 
 class ProfileTokensView(TokensView):
-    @operation("profile_tokens", responses=TokensOutput)
+    @operation("profile_tokens", responses=ConfinedTokensOutput)
     def get(self, request: Request, ns: str, profile: str) -> Response:
         """The newest 1,000 tokens of a profile in the key's environment, revoked and expired ones included."""
         return self._list(_of_profile(self, ns, profile))
 
     @operation(
         "create_profile_token",
-        request=TokenInput,
+        request=ConfinedTokenInput,
         examples=[OpenApiExample("an hour", {"scope": "write", "expires_in": 3600}, request_only=True)],
-        responses={201: IssuedTokenOutput},
+        responses={201: IssuedConfinedTokenOutput},
     )
     def post(self, request: Request, ns: str, profile: str) -> Response:
         """Create a token that reaches one profile and nothing else, before or after its first memory.  Once the profile
         is erased, the token reaches no later profile of that name."""
-        asked, now = self.read(TokenInput), self.now()
+        asked, now = self.read(ConfinedTokenInput), self.now()
         owner, scope = self.owner(ns, profile), self.scope()
         is_plain = ns == scope.tenant.name
         confined = Confinement(
