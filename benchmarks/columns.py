@@ -212,7 +212,8 @@ MAIN: dict[str, Columns] = {
     "retention_forgetrequest": Columns(
         sealed="choice_ct reason_ct target_ct",
         plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
-        "decided_by forgotten erases decided_with step_up_age_seconds erase_at erase_ids blocked_by erasure_uid erased_at",
+        "decided_by forgotten erases decided_with step_up_age_seconds erase_at erase_ids blocked_by erasure_uid "
+        "erased_at",
     ),
     "retention_privacyrequest": Columns(
         plain="id created_at tenant_id end_user_id kind state requested_by due_at started_at completed_at handled_by "
@@ -226,8 +227,8 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id token leased_until finished_at times_resumed archived deleted purged"
     ),
     "policies_retentionpolicy": Columns(
-        plain="id created_at tenant_id level project_id space_id namespace_id active_days active_from archive_days grace_days "
-        "task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
+        plain="id created_at tenant_id level project_id space_id namespace_id active_days active_from archive_days "
+        "grace_days task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
         "updated_by"
     ),
     "webhooks_webhookendpoint": Columns(
