@@ -228,8 +228,8 @@ MAIN: dict[str, Columns] = {
     ),
     "policies_retentionpolicy": Columns(
         plain="id created_at tenant_id level project_id space_id namespace_id active_days active_from archive_days "
-        "grace_days task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
-        "updated_by"
+        "grace_days task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision "
+        "updated_at updated_by"
     ),
     "webhooks_webhookendpoint": Columns(
         sealed="url_ct description_ct secret_ct former_ct",
