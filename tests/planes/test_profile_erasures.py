@@ -12,6 +12,8 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.erasure.legal_holds import hold, lift
 from apps.erasure.receipt_log import public_keys
+from apps.erasure.replay import resume
+from apps.history.models import HistoryTurn
 from apps.memories.models import Memory
 from apps.policies.models import Level
 from apps.projects.system import system_scope
@@ -30,6 +32,7 @@ cast, acme, globex = once.cast, once.acme, once.globex
 
 GRACE = timedelta(days=7)
 CASE = "case-17"
+FAR = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -267,3 +270,61 @@ def test_same_erasure_asked_again_is_the_same_request(alice: ProfileClient) -> N
     assert one == again
     assert with_turns["erasure_id"] != one["erasure_id"]
     assert len(alice.erasures()) == 2
+
+
+def test_turns_that_a_backup_brings_back_are_erased_again_and_later_ones_stay(
+    alice: ProfileClient, acme: OpenedTenant, browser: Client
+) -> None:
+    for session in ("s-1", "s-1", "s-2"):
+        alice.append_turn(session, "user", "Hello there.")
+    with tenant_transaction(acme.scope):
+        same, later, _ = HistoryTurn.objects.within(acme.scope).order_by("pk")
+    alice.erase(session_id="s-1", turns=True)
+    confirm(browser)
+    carry_out(acme, after=GRACE)
+    assert alice.turns("s-1") == []
+    later.created_at = FAR
+    with tenant_transaction(acme.scope):
+        HistoryTurn.objects.bulk_create(acme.scope, [same, later])
+    assert len(alice.turns("s-1")) == 2
+
+    resume(now=datetime.now(UTC))
+
+    assert [one["created_at"] for one in alice.turns("s-1")] == [FAR.timestamp() * 1000], "another turn of that number"
+    assert len(alice.turns("s-2")) == 1
+
+
+def test_pages_show_what_is_blocked_and_what_is_done(alice: ProfileClient, acme: OpenedTenant, browser: Client) -> None:
+    (memory_id,) = put(alice, diet("vegan"))
+    alice.erase(memory_id=memory_id)
+    (row,) = rows(acme, memory_id)
+    case = hold(system_scope(acme.tenant), Level.MEMORY, row.pk, case=CASE, now=datetime.now(UTC))
+    confirm(browser)
+    page = "/app/t/acme/requests?state=confirmed"
+    assert f"blocked by a legal hold: {CASE}" in browser.get(page).content.decode()
+
+    lift(system_scope(acme.tenant), case.pk, now=datetime.now(UTC))
+    carry_out(acme)
+    assert "Undo erasure" in browser.get(page).content.decode()
+    carry_out(acme, after=GRACE)
+
+    shown = browser.get(page).content.decode()
+    assert "permanent erasure" in shown
+    assert "Undo erasure" not in shown
+
+
+def test_undo_is_of_the_tenant_and_of_what_is_not_done(
+    alice: ProfileClient, acme: OpenedTenant, globex: OpenedTenant, browser: Client
+) -> None:
+    (memory_id,) = put(alice, diet("vegan"))
+    alice.erase(memory_id=memory_id)
+    confirm(browser)
+    listed = browser.get("/app/t/acme/requests?state=confirmed").content.decode()
+    (number,) = re.findall(r'action="/app/t/acme/requests/(\d+)/undo"', listed)
+    stranger = make_person(globex.tenant, email="greg@globex.example").show_factor(ago=1)
+    assert stranger.post(f"/app/t/acme/requests/{number}/undo").status_code == 404
+    assert stranger.post(f"/app/t/globex/requests/{number}/undo").status_code == 404
+    carry_out(acme, after=GRACE)
+
+    assert browser.post(f"/app/t/acme/requests/{number}/undo").status_code == 409
+    assert alice.get(memory_id) is None

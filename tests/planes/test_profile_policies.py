@@ -1,5 +1,6 @@
 """Policies of a namespace and of a profile: the strictest applies, and no key loosens one."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,10 +15,11 @@ from apps.projects.scope import Environment
 from apps.projects.system import system_scope
 from apps.retention.retention_sweep import sweep
 from tests import once
-from tests.makers import make_api_key
+from tests.makers import make_api_key, make_scope
 from tests.planes.conftest import Connect
 from tests.planes.profile_client import ProfileClient
 from tests.planes.test_profile_plane import DAY_MS, INVALID, diet, event, kept, put, refusal, task
+from tests.web.people import make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -220,6 +222,19 @@ def test_policies_are_of_their_tenant_alone(connect: Connect, alice: ProfileClie
 
     assert connect(key=key).namespace_policy() is None
     assert refusal(connect(key=key).policy) == (404, "not_found")
+
+
+def test_page_of_retention_names_the_namespaces_with_a_policy(alice: ProfileClient, acme: OpenedTenant) -> None:
+    put(alice, diet("vegan"))
+    alice.set_namespace_policy({"memory": {"superseded_max_count": 3}})
+    space_id = make_scope(acme, "home\x1falice").space.id
+    browser = make_person(acme.tenant).show_factor(ago=1)
+
+    shown = browser.get("/app/t/acme/retention").content.decode()
+    of_profile = browser.get(f"/app/t/acme/retention?space={space_id}").content.decode()
+
+    assert re.search(r"<strong>home</strong>\s*<span class=\"badge\">namespace</span>", shown)
+    assert "set for the namespace" in of_profile
 
 
 def test_grace_of_a_profile_is_that_of_its_erasures(alice: ProfileClient, acme: OpenedTenant) -> None:
