@@ -86,7 +86,7 @@ def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> Ht
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
-@in_tenant(AccessLevel.STEP_UP, methods="POST")
+@in_tenant(AccessLevel.DECIDER, methods="POST")
 def undo_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     restored = undo_erasure(at.scope, request_id, now=at.now)
     messages.success(request, f"Undone: {len(restored):,} restored, nothing is erased.")
