@@ -14,7 +14,9 @@ from apps.policies.retention import set_policy
 from apps.projects.scope import Environment
 from apps.projects.system import system_scope
 from apps.retention.retention_sweep import sweep
+from apps.tenants.models import Role
 from tests import once
+from tests.api.people import make_fresh_caller
 from tests.makers import make_api_key, make_scope
 from tests.planes.conftest import Connect
 from tests.planes.profile_client import ProfileClient
@@ -140,6 +142,19 @@ def test_key_does_not_loosen_a_policy(alice: ProfileClient, before: Policy, afte
 
     assert alice.policy()["override"] == before
     assert (alice.namespace_policy() or {})["override"] == before
+
+
+def test_owner_in_person_loosens_and_clears_a_policy(alice: ProfileClient, acme: OpenedTenant) -> None:
+    alice.set_namespace_policy({"memory": {"superseded_max_count": 2}})
+    address, looser = "/v1/namespaces/home/policy", {"policy": {"memory": {"superseded_max_count": 9}}}
+    admin = make_fresh_caller(acme.tenant, Role.ADMIN, email="adm@acme.example")
+    owner = make_fresh_caller(acme.tenant)
+
+    assert admin("PUT", address, looser).status_code == 409
+    assert owner("PUT", address, looser).json()["override"] == looser["policy"]
+    assert owner("DELETE", address).status_code == 204
+
+    assert alice.namespace_policy() is None
 
 
 def test_profile_may_not_be_looser_than_its_namespace(alice: ProfileClient) -> None:

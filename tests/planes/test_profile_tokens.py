@@ -17,8 +17,10 @@ from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.memories.spaces import find_person, name_in_namespace
 from apps.projects.scope import Environment, Principal
+from apps.tenants.models import Role
 from tests import once
 from tests.api.conftest import Caller
+from tests.api.people import make_fresh_caller
 from tests.api.test_access import TABLE
 from tests.makers import make_api_key
 from tests.planes.conftest import Connect
@@ -315,3 +317,24 @@ def test_other_tenants_tokens_are_not_there(connect: Connect, alice: ProfileClie
     assert theirs.request("GET", "/tokens").json() == {"tokens": []}
     assert theirs.request("DELETE", f"/tokens/{made['id']}").status_code == 404
     assert theirs.profile_token("read")["id"] != made["id"]
+
+
+def test_person_creates_tokens_with_the_permission_for_keys_after_a_step_up(
+    connect: Connect, alice: ProfileClient, acme: OpenedTenant
+) -> None:
+    put(alice, diet("vegan"))
+    address = "/v1/memory/home/alice/tokens"
+    owner = make_fresh_caller(acme.tenant)
+    developer = make_fresh_caller(acme.tenant, Role.DEVELOPER, email="dev@acme.example")
+    analyst = make_fresh_caller(acme.tenant, Role.ANALYST, email="ana@acme.example")
+
+    made = owner("POST", address, {"scope": "admin"})
+    assert made.status_code == 201, made.content
+    assert connect(key=made.json()["token"]).profile_audit()["complete"]
+    assert developer("POST", address, {"scope": "write"}).status_code == 201
+    beyond = developer("POST", address, {"scope": "admin"})
+    assert (beyond.status_code, beyond.json()["reason"]) == (403, "SCOPES_BEYOND_ROLE")
+    assert analyst("POST", address, {"scope": "read"}).status_code == 403
+    assert len(owner("GET", address).json()["tokens"]) == 2
+    assert owner("DELETE", f"{address}/{made.json()['id']}").status_code == 204
+    assert refusal(connect(key=made.json()["token"]).sessions) == DENIED
