@@ -178,13 +178,13 @@ MAIN: dict[str, Columns] = {
     ),
     "projects_space": Columns(
         keyed="row_mac",
-        plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count "
-        "term_total",
+        plain="id created_at tenant_id uid environment kind profile identity_version owner_id namespace_id txid "
+        "doc_count term_total",
     ),
     "apikeys_apikey": Columns(
         keyed="digest row_mac",
         plain="id created_at tenant_id name kid pepper_version environment other_environments scopes project_id "
-        "expires_at revoked_at last_used_at",
+        "namespace_id profile_id issued_by_id expires_at revoked_at last_used_at",
     ),
     "apikeys_keyoffer": Columns(
         plain="id created_at tenant_id name environment other_environments scopes project_id days old_key_id "
@@ -210,9 +210,10 @@ MAIN: dict[str, Columns] = {
         "lost position"
     ),
     "retention_forgetrequest": Columns(
-        sealed="choice_ct reason_ct",
+        sealed="choice_ct reason_ct target_ct",
         plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
-        "decided_by forgotten",
+        "decided_by forgotten erases decided_with step_up_age_seconds erase_at erase_ids blocked_by erasure_uid "
+        "erased_at",
     ),
     "retention_privacyrequest": Columns(
         plain="id created_at tenant_id end_user_id kind state requested_by due_at started_at completed_at handled_by "
@@ -226,9 +227,9 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id token leased_until finished_at times_resumed archived deleted purged"
     ),
     "policies_retentionpolicy": Columns(
-        plain="id created_at tenant_id level project_id space_id active_days active_from archive_days grace_days "
-        "task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
-        "updated_by"
+        plain="id created_at tenant_id level project_id space_id namespace_id active_days active_from archive_days "
+        "grace_days task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision "
+        "updated_at updated_by"
     ),
     "webhooks_webhookendpoint": Columns(
         sealed="url_ct description_ct secret_ct former_ct",

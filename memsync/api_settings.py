@@ -39,6 +39,9 @@ SPECTACULAR_SETTINGS = {
         "ConnectorKindEnum": "apps.api.v1.connectors.KINDS",
         "ConnectorStatusEnum": "apps.api.v1.connectors.STATUSES",
         "ObjectKindEnum": "apps.sources.sealing.OBJECT_KINDS",
+        "ErasureStatusEnum": "apps.api.profiles.erasures.STATES",
+        "TokenScopeEnum": "apps.api.profiles.tokens.NAMES",
+        "TokenStatusEnum": "apps.api.profiles.tokens.STATES",
         "TypeFieldKindEnum": "apps.memories.type_fields.KINDS",
     },
 }

@@ -73,12 +73,15 @@ from apps.api.memory.synthesize import SynthesizeView
 from apps.api.memory.upload import UploadView
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
 from apps.api.platform.nodes import MemoryNodesView
+from apps.api.profiles.audit import NamespaceAuditView, ProfileAuditView
 from apps.api.profiles.checkpoints import CheckpointsView, RewindView
 from apps.api.profiles.erasures import ErasuresView, ErasureView
 from apps.api.profiles.extract import ExtractView
 from apps.api.profiles.memories import TypedMemoriesView, TypedMemoryView
+from apps.api.profiles.policies import NamespacePolicyView, ProfilePolicyView
 from apps.api.profiles.recall import AskView, TypedRecallView
 from apps.api.profiles.sessions import ProfileSessionsView, ProfileSessionView, ProfilesView, ProfileTurnsView
+from apps.api.profiles.tokens import NamespaceTokensView, NamespaceTokenView, ProfileTokensView, ProfileTokenView
 from apps.api.reference import DocsView, SchemaView
 from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
@@ -196,6 +199,10 @@ urlpatterns = [
     path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
     path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    path("v1/namespaces/<str:ns>/policy", NamespacePolicyView.as_view()),
+    path("v1/namespaces/<str:ns>/audit", NamespaceAuditView.as_view()),
+    path("v1/namespaces/<str:ns>/tokens", NamespaceTokensView.as_view()),
+    path("v1/namespaces/<str:ns>/tokens/<int:token_id>", NamespaceTokenView.as_view()),
     path("v1/memory/<str:ns>", ProfilesView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/memories", TypedMemoriesView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>", TypedMemoryView.as_view()),
@@ -207,6 +214,10 @@ urlpatterns = [
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>/turns", ProfileTurnsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/checkpoints", CheckpointsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/rewind", RewindView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/policy", ProfilePolicyView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/audit", ProfileAuditView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/tokens", ProfileTokensView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/tokens/<int:token_id>", ProfileTokenView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures", ErasuresView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>", ErasureView.as_view()),
     path("api/v1/memories", PlatformMemoriesView.as_view()),

@@ -78,6 +78,12 @@ class ProjectBeyondKey(Forbidden):
     code = "PROJECT_BEYOND_KEY"
 
 
+class BeyondToken(Forbidden):
+    """This token is of one namespace or profile, and reaches nothing else: use a key of the tenant."""
+
+    code = "BEYOND_TOKEN"
+
+
 class NoFields(Input):
     """Of an operation that takes no body: none, or an empty object."""
 
@@ -114,6 +120,8 @@ class ApiView(APIView):
     # Limit for JSON bodies, if lower than MAX_BODY_BYTES.
     max_body_bytes: ClassVar[int | None] = None
 
+    is_let_in = False
+
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
     throttle_classes: Sequence[type[throttling.RateLimit]] = (throttling.RateLimit,)
@@ -139,12 +147,22 @@ class ApiView(APIView):
         except KeyError:
             raise MethodNotAllowed(self.allowed_methods) from None
 
+    def check_permissions(self, request: Request) -> None:
+        if isinstance(request.auth, Authenticated) and request.auth.is_token:
+            self.confine(request.auth)
+        super().check_permissions(request)
+
+    def confine(self, token: Authenticated) -> None:
+        """Let in the token of a namespace or profile, or raise BeyondToken: only routes of profiles let any in."""
+        raise BeyondToken
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.permission_for(request.method)
         # WSGI presents such a body as empty, so that its content would be lost silently.
         if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
             raise LengthRequired
         retried(super().initial)(request, *args, **kwargs)
+        self.is_let_in = True
         tenant = request.headers.get("X-Tenant-ID")
         if tenant is not None and isinstance(request.user, Scope) and tenant != request.user.tenant.name:
             raise TenantMismatch

@@ -30,14 +30,18 @@ class HasEnvironments(models.Model):
 
 class ApiKey(HasEnvironments, BoundModel, ScopedModel):
     """Credentials for one or more environments, a set of scopes, and optionally one project.  The secret is shown once,
-    never stored."""
+    never stored.
+
+    namespace_id, profile_id: of a token, rows of ``EndUser`` (``apps.memories.spaces``): it works on the routes of that
+    namespace, or of that profile, alone.  issued_by_id: the key that created the token; revoked with it.
+    """
 
     bound_as: ClassVar = "api_key"
     bound_fields: ClassVar = (
         "id", "kid", "digest", "tenant_id", "environment", "scopes", "project_id", "created_at", "expires_at",
         "revoked_at",
     )  # fmt: skip
-    later_fields: ClassVar = ("other_environments",)
+    later_fields: ClassVar = ("other_environments", "namespace_id", "profile_id", "issued_by_id")
 
     name = models.CharField(max_length=128)
     kid = models.CharField(max_length=11, unique=True, editable=False)
@@ -45,6 +49,9 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
     pepper_version = models.IntegerField(default=1, editable=False)
     scopes = ArrayField(models.CharField(max_length=48))
     project = models.ForeignKey("projects.Project", models.CASCADE, null=True, blank=True, db_constraint=False)
+    namespace_id = models.BigIntegerField(null=True, editable=False)
+    profile_id = models.BigIntegerField(null=True, editable=False)
+    issued_by_id = models.BigIntegerField(null=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -59,9 +66,21 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
                 condition=models.Q(other_environments__contained_by=ENVIRONMENTS), name="api_key_other_environments"
             ),
         )
+        indexes = (
+            models.Index(
+                fields=("tenant", "issued_by_id"),
+                condition=models.Q(issued_by_id__isnull=False),
+                name="api_keys_issued_by",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is confined to a namespace or a profile."""
+        return self.namespace_id is not None or self.profile_id is not None
 
     @property
     def prefix(self) -> str:

@@ -29,12 +29,13 @@ PERMISSIONS: dict[str, str] = {
     "receipts:read": "read the receipts of what was erased, of all environments; never in a default set",
     "webhooks:read": "see webhooks and their deliveries; never in a default set",
     "webhooks:write": "make, change and delete webhooks, and send again; never in a default set",
+    "tokens:write": "create, list and revoke tokens of namespaces and profiles; never in a default set",
     "org:cross_project_read": "read across projects; with a pinned key, other projects than its own",
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",
            "state:read", "state:write", "imports:read", "imports:write", "projects:read")  # fmt: skip
-# Permissions that delete memories, or cause it: no wildcard includes them, they must be granted by name.
-IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request"})
+# Permissions that delete memories, or cause it, or create credentials: no wildcard includes them, they must be named.
+IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request", "tokens:write"})
 # Permissions whose responses contain no content and no end user: an operator may see a key with these.
 READS_NO_CONTENT = frozenset({"projects:read", "audit:read", "retention:read", "receipts:read"})
 CROSS_PROJECT_READ = "org:cross_project_read"

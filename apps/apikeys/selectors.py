@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, Self
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from apps.apikeys import rate_limits, tokens
 from apps.apikeys.models import ApiKey
@@ -81,7 +82,7 @@ class Authenticated:
 
     environment: where the request works.  also_reads: the other environments that its reads of memories cover.
     project_id: the project that the key is pinned to, if any.  key_deletes: the tenant's policy, a value of
-    ``KeyDeletes``.
+    ``KeyDeletes``.  namespace_id, profile_id: of a token, the only ones that it reaches.
     """
 
     key_id: int
@@ -91,6 +92,14 @@ class Authenticated:
     permissions: frozenset[str]
     project_id: int | None
     key_deletes: str
+    namespace_id: int | None = None
+    profile_id: int | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is confined to a namespace or a profile."""
+        return self.namespace_id is not None or self.profile_id is not None
 
     def named(self, environment: str) -> Self:
         """Limited to the environment with this name.  Raises EnvironmentBeyondKey unless it is one of the key's."""
@@ -165,6 +174,26 @@ def get_key(scope: Scope, key_id: int) -> ApiKey:
     return key
 
 
+def list_tokens(scope: Scope, *, namespace_id: int | None, profile_id: int | None, most: int) -> list[ApiKey]:
+    """The tokens of a namespace (profile_id None) or of a profile, in the scope's environment, newest first."""
+    with tenant_transaction(scope):
+        return list(_tokens(scope, namespace_id, profile_id).order_by("-id")[:most])
+
+
+def get_token(scope: Scope, token_id: int, *, namespace_id: int | None, profile_id: int | None) -> ApiKey:
+    """One of ``list_tokens``.  Raises ApiKeyNotFound."""
+    with tenant_transaction(scope):
+        token = _tokens(scope, namespace_id, profile_id).filter(pk=token_id).first()
+    if token is None:
+        raise ApiKeyNotFound
+    return token
+
+
+def _tokens(scope: Scope, namespace_id: int | None, profile_id: int | None) -> QuerySet[ApiKey]:
+    mine = ApiKey.objects.within(scope).filter(environment=scope.environment, profile_id=profile_id)
+    return (mine if profile_id is not None else mine.filter(namespace_id=namespace_id)).defer("digest")
+
+
 def state_of(key: ApiKey, *, now: datetime) -> str:
     """``active``, ``expired`` or ``revoked``."""
     if key.revoked_at:
@@ -181,6 +210,9 @@ def _authenticated(key: ApiKey) -> Authenticated:
         permissions=expand(key.scopes, is_pinned=key.project_id is not None),
         project_id=key.project_id,
         key_deletes=key.tenant.key_deletes,
+        namespace_id=key.namespace_id,
+        profile_id=key.profile_id,
+        expires_at=key.expires_at,
     )
 
 

@@ -55,10 +55,28 @@ class KeyAlreadyExpired(Conflict):
     code = "API_KEY_ALREADY_EXPIRED"
 
 
+class TokenNotRotated(Conflict):
+    """This is a token of a namespace or profile: create a new one in place of rotating it."""
+
+    code = "TOKEN_NOT_ROTATED"
+
+
 class ScopesBeyondRole(Forbidden):
     """Your role can give keys only the default scopes and scopes that you have yourself."""
 
     code = "SCOPES_BEYOND_ROLE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """Of a token: the namespace, and the profile in it if it is of one alone; rows of ``EndUser``.
+
+    issued_by_id: the key that creates it; None for a person.
+    """
+
+    namespace_id: int | None
+    profile_id: int | None = None
+    issued_by_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +96,14 @@ def issue(
     scopes: Sequence[str] = DEFAULT,
     project_id: int | None = None,
     expires_at: datetime | None = None,
+    confined: Confinement | None = None,
     now: datetime,
 ) -> Issued:
     """Create a key of the scope's tenant.
 
     environment: of the key, whatever the scope's is.  other_environments: others that its requests may name, and that
     its reads of memories cover.  project_id: row id; the key is pinned to that project and works
-    in no other.  expires_at: by default 90 days from now, at most 365.
+    in no other.  expires_at: by default 90 days from now, at most 365.  confined: of a token.
 
     Raises UnknownScopes, KeyNameRefused, LifetimeRefused or ProjectNotFound.
     """
@@ -93,7 +112,7 @@ def issue(
         project = check_key(scope, name=name, scopes=scopes, project_id=project_id, expires_at=expires_at, now=now)
         scopes = list(dict.fromkeys(scopes))
         environments = list(dict.fromkeys([Environment(environment), *other_environments]))
-        issued = _make(scope, name.strip(), environments, scopes, project, expires_at, now)
+        issued = _make(scope, name.strip(), environments, scopes, project, expires_at, now, confined)
         _record(scope, AuditAction.API_KEY_ISSUE, issued.key, reason=",".join(environments), now=now)
     return issued
 
@@ -165,6 +184,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
             old.expires_at = min(old.expires_at or now + grace, now + grace)
         else:
             old.revoked_at = now
+            _revoke_issued_by(scope, old.pk, now=now)
         _save(old, "expires_at", "revoked_at")
         _record(scope, AuditAction.API_KEY_ROTATE, old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
     return issued
@@ -174,11 +194,13 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     """The key, locked.  Inside the tenant's transaction.
 
     A key whose MAC does not match its row counts as missing: a new key would copy forged values.  Raises
-    ApiKeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired.
+    ApiKeyNotFound, TokenNotRotated, KeyAlreadyRevoked or KeyAlreadyExpired.
     """
     key = _locked(scope, key_id)
     if not key.is_bound():
         raise ApiKeyNotFound
+    if key.is_token:
+        raise TokenNotRotated
     if key.revoked_at:
         raise KeyAlreadyRevoked
     if key.expires_at and key.expires_at <= now:
@@ -187,7 +209,10 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
 
 
 def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
-    """Revoke a key; it is refused from the next request on.  Raises ApiKeyNotFound or KeyAlreadyRevoked."""
+    """Revoke a key and the tokens that it created, directly or through them; they are refused from the next request on.
+
+    Raises ApiKeyNotFound or KeyAlreadyRevoked.
+    """
     with tenant_transaction(scope):
         key = _locked(scope, key_id)
         if key.revoked_at:
@@ -195,7 +220,18 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
         was_bound, key.revoked_at = key.is_bound(), now
         _save(key, "revoked_at", binds=was_bound)
         _record(scope, AuditAction.API_KEY_REVOKE, key, now=now)
+        _revoke_issued_by(scope, key.pk, now=now)
     return key
+
+
+def _revoke_issued_by(scope: Scope, key_id: int, *, now: datetime) -> None:
+    """Inside the tenant's transaction.  A token is younger than its issuer, so keys are locked in ascending order."""
+    issued = ApiKey.objects.within(scope).select_for_update().filter(issued_by_id=key_id, revoked_at=None)
+    for token in issued.order_by("pk"):
+        was_bound, token.revoked_at = token.is_bound(), now
+        _save(token, "revoked_at", binds=was_bound)
+        _record(scope, AuditAction.API_KEY_REVOKE, token, reason=f"created by api_key:{key_id}", now=now)
+        _revoke_issued_by(scope, token.pk, now=now)
 
 
 def revoke_all(scope: Scope, key_ids: Sequence[int], *, now: datetime) -> list[tuple[int, str]]:
@@ -229,6 +265,7 @@ def _make(
     project: Project | None,
     expires_at: datetime,
     now: datetime,
+    confined: Confinement | None = None,
 ) -> Issued:
     home, *others = environments
     text, kid = tokens.mint(home)
@@ -245,6 +282,9 @@ def _make(
         other_environments=others,
         scopes=list(scopes),
         project=project,
+        namespace_id=confined.namespace_id if confined else None,
+        profile_id=confined.profile_id if confined else None,
+        issued_by_id=confined.issued_by_id if confined else None,
         expires_at=expires_at,
         created_at=now,
     )

@@ -13,7 +13,7 @@ from unfold.enums import ActionVariant
 from apps.core.admin import Answer, OperatorAdmin, PasswordForm, action, display
 from apps.core.errors import DomainError
 from apps.erasure.legal_holds import hold, lift
-from apps.erasure.models import Hold
+from apps.erasure.models import HELD, Hold
 from apps.policies.models import Level
 from apps.projects.admin import scope_of
 from apps.tenants.models import Tenant
@@ -24,7 +24,10 @@ class NewHoldForm(forms.Form):
         Tenant.objects.filter(closed_at=None), widget=widgets.UnfoldAdminSelectWidget(), empty_label="Choose a tenant"
     )
     level = forms.ChoiceField(
-        label="Level", choices=Level.choices, widget=widgets.UnfoldAdminSelectWidget(), initial=Level.SPACE
+        label="Level",
+        choices=[one for one in Level.choices if one[0] in HELD],
+        widget=widgets.UnfoldAdminSelectWidget(),
+        initial=Level.SPACE,
     )
     number = forms.IntegerField(
         required=False,

@@ -145,6 +145,17 @@ def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: d
     return gone
 
 
+def erase_turns(scope: Scope, turn_ids: Sequence[int], *, now: datetime) -> None:
+    """Delete these turns of conversations, and the summaries that cover them.  May be repeated."""
+    if not turn_ids:
+        return
+    with tenant_transaction(scope):
+        _, summaries = with_derived(scope, (), turn_ids)
+    erase(scope, summaries, with_sources=False, now=now)
+    with tenant_transaction(scope):
+        _delete_sources(scope, turn_ids)
+
+
 def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
     """Delete a project's pending candidates and its other rows in PROJECT_TABLES."""
     with tenant_transaction(scope):

@@ -1,6 +1,7 @@
 """Erasures, their ledger, the log of their receipts, and legal holds."""
 
 import uuid
+from typing import Final
 
 from django.db import models
 
@@ -20,6 +21,7 @@ class TargetKind(models.TextChoices):
 
     MEMORIES = "memories", "Single memories"
     TOPIC = "topic", "What was ever true of one thing"
+    SESSION = "session", "Memories and turns of a session"
     SPACE = "space", "A person in one environment"
     END_USER = "end_user", "A person in every environment"
     PROJECT = "project", "All memories of a project"
@@ -178,13 +180,16 @@ class Purge(InKeyring, models.Model):
         return f"purge {self.pk}"
 
 
+HELD: Final = [Level.TENANT.value, Level.PROJECT.value, Level.SPACE.value, Level.MEMORY.value]
+
+
 class Hold(ScopedModel):
     """A legal hold: its target is not deleted until the hold is lifted.  case: the requester's reference.
 
     project_id, space_id, memory_id: the one for the level is set; none for the whole tenant.
     """
 
-    level = models.CharField(max_length=8, choices=Level)
+    level = models.CharField(max_length=8, choices=[one for one in Level.choices if one[0] in HELD])
     project_id = models.BigIntegerField(null=True)
     space_id = models.BigIntegerField(null=True)
     memory_id = models.BigIntegerField(null=True)
@@ -196,7 +201,7 @@ class Hold(ScopedModel):
     objects = ScopedManager["Hold"]()
 
     class Meta(ScopedModel.Meta):
-        constraints = (models.CheckConstraint(condition=models.Q(level__in=Level.values), name="hold_level"),)
+        constraints = (models.CheckConstraint(condition=models.Q(level__in=HELD), name="hold_level"),)
         indexes = (
             models.Index(fields=("tenant", "id"), condition=models.Q(lifted_at__isnull=True), name="holds_in_force"),
         )

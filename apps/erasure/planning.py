@@ -79,7 +79,7 @@ def check_blockers(scope: Scope, found: FoundTarget) -> None:
     spaces = found.spaces
     if found.named["kind"] == TargetKind.TENANT:
         spaces = list(Space.objects.within(scope).order_by("pk"))
-    chosen, derived = hard_delete.with_derived(scope, found.memory_ids)
+    chosen, derived = hard_delete.with_derived(scope, found.memory_ids, found.turn_ids)
     cases = legal_holds.cases_over(scope, memory_ids=[*chosen, *derived], space_ids=[space.pk for space in spaces])
     blockers = [Blocker(kind="legal_hold", reference=case) for case in cases]
     if blockers:
@@ -95,9 +95,10 @@ def count_target(
         return count_by_kind(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id), most=most).rows)
     if found.memory_ids:
         counts += hard_delete.count(scope, found.memory_ids[:most], with_sources=with_sources)
+    counts["turns"] += len(found.turn_ids)
     for space in found.spaces:
         counts += count_by_kind(shredding.plan_space(scope, space.uid, most=most).rows)
-    return counts
+    return +counts
 
 
 def count_by_kind(counted: Mapping[str, int]) -> Counter[str]:

@@ -6,7 +6,7 @@ Each entry is stored with a signed checkpoint of the log, in one transaction of 
 import logging
 import secrets
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -167,8 +167,16 @@ def get_receipt(scope: Scope, receipt_id: str, *, since: int | None = None) -> R
 
 def receipts_of_erasure(scope: Scope, erasure_uid: uuid.UUID) -> list[ReceiptFile]:
     """Return the erasure's receipts in the order of its phases."""
-    rows = Receipt.objects.filter(tenant_uid=scope.tenant.uid, erasure_uid=erasure_uid)
-    return _files(list(rows.order_by("index")))
+    return receipts_of_erasures(scope, [erasure_uid]).get(erasure_uid, [])
+
+
+def receipts_of_erasures(scope: Scope, erasure_uids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[ReceiptFile]]:
+    """As ``receipts_of_erasure``, of several erasures, by their uids."""
+    rows = list(Receipt.objects.filter(tenant_uid=scope.tenant.uid, erasure_uid__in=erasure_uids).order_by("index"))
+    found: dict[uuid.UUID, list[ReceiptFile]] = {}
+    for row, file in zip(rows, _files(rows), strict=True):
+        found.setdefault(row.erasure_uid, []).append(file)
+    return found
 
 
 def newest_checkpoint() -> str | None:

@@ -14,8 +14,9 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.erasure import hard_delete, ledger
-from apps.erasure.models import ErasedKind, Erasure, ErasureEntry
+from apps.erasure.models import ErasedKind, Erasure, ErasureEntry, TargetKind
 from apps.erasure.shredding import finish_space, finish_tenant, plan_tenant
+from apps.history.models import HistoryTurn
 from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -43,7 +44,8 @@ def resume(*, now: datetime) -> ReplayedErasures:
     by_tenant: dict[UUID, list[ErasureEntry]] = defaultdict(list)
     for entry in entries:
         by_tenant[entry.tenant_uid].append(entry)
-    for tenant in Tenant.objects.filter(uid__in=list(by_tenant)).order_by("pk"):
+    of_sessions = Erasure.objects.filter(kind=TargetKind.SESSION).values_list("tenant_uid", flat=True).distinct()
+    for tenant in Tenant.objects.filter(uid__in={*by_tenant, *of_sessions}).order_by("pk"):
         _resume_tenant(tenant, by_tenant[tenant.uid], done, now=now)
     return done
 
@@ -61,7 +63,18 @@ def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: Replay
     for uid in left:
         done.memories += finish_space(scope, uid, now=now).memories
         done.spaces += 1
+    _erase_turns(scope, now=now)
     done.memories += _erase_memories(scope, [one for one in entries if one.kind == ErasedKind.MEMORY], now=now)
+
+
+def _erase_turns(scope: Scope, *, now: datetime) -> None:
+    """Erase the turns of erased sessions again.  A turn that was stored after the erasure is another turn."""
+    sessions = Erasure.objects.filter(tenant_uid=scope.tenant.uid, kind=TargetKind.SESSION)
+    erased_at = {turn_id: one.requested_at for one in sessions for turn_id in one.target["turn_ids"]}
+    with tenant_transaction(scope):
+        rows = HistoryTurn.objects.within(scope).filter(pk__in=list(erased_at)).order_by("pk")
+        there = [pk for pk, created_at in rows.values_list("pk", "created_at") if created_at <= erased_at[pk]]
+    hard_delete.erase_turns(scope, there, now=now)
 
 
 def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:

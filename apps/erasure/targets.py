@@ -35,6 +35,7 @@ class Target:
 
     kind: TargetKind
     memory_ids: tuple[int, ...] = ()
+    turn_ids: tuple[int, ...] = ()
     space_uid: uuid.UUID | None = None
     end_user_id: int | None = None
     project: str = ""
@@ -48,6 +49,13 @@ class Target:
     def topic(cls, memory_id: int) -> Self:
         """Everything remembered about the same thing as this memory: all values of its slot and their replacements."""
         return cls(kind=TargetKind.TOPIC, memory_ids=(memory_id,))
+
+    @classmethod
+    def session(cls, memory_ids: Iterable[int], turn_ids: Iterable[int]) -> Self:
+        """These memories and turns of a session; at least one of either."""
+        return cls(
+            kind=TargetKind.SESSION, memory_ids=tuple(sorted(set(memory_ids))), turn_ids=tuple(sorted(set(turn_ids)))
+        )
 
     @classmethod
     def space(cls, space_uid: uuid.UUID) -> Self:
@@ -77,6 +85,7 @@ class FoundTarget:
     named: Mapping[str, Any]
     environment: str = ""
     memory_ids: Sequence[int] = ()
+    turn_ids: Sequence[int] = ()
     spaces: Sequence[Space] = ()
 
 
@@ -96,6 +105,16 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
                 chosen = _topic(scope, ids) if target.kind == TargetKind.TOPIC else list(ids)
             named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": chosen}
             return FoundTarget(named=named, environment=environment, memory_ids=chosen)
+        case TargetKind.SESSION:
+            if not (target.memory_ids or target.turn_ids) or len(target.memory_ids) > MOST_MEMORIES:
+                raise NothingToErase
+            with tenant_transaction(scope):
+                environment = _environment(scope, target.memory_ids)
+            named = {"kind": target.kind.value, "tenant": tenant}
+            named |= {"memory_ids": list(target.memory_ids), "turn_ids": list(target.turn_ids)}
+            return FoundTarget(
+                named=named, environment=environment, memory_ids=target.memory_ids, turn_ids=target.turn_ids
+            )
         case TargetKind.SPACE:
             space = shredding.get_space(scope, target.space_uid or uuid.UUID(int=0))
             named = {"kind": "space", "tenant": tenant, "space": str(space.uid)}

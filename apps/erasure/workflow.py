@@ -68,17 +68,21 @@ def start_erasure(
     authorised: Authorisation,
     with_sources: bool = False,
     request_id: str = "",
+    uid: uuid.UUID | None = None,
     now: datetime,
 ) -> Erased:
     """Permanently erase the target, and return the erasure with its first receipt.
 
     scope: the caller's scope in the tenant.  with_sources: for memories and topics, also erase the turns and state
-    items they were extracted from.  Raises NothingToErase, ErasureTargetNotFound, ErasureBlocked, AlreadyShredded;
-    KeysUnavailable when the key provider cannot be reached: an erasure that has begun is resumed later.
+    items they were extracted from.  uid: of the erasure, if its caller has chosen one.
+
+    Raises NothingToErase, ErasureTargetNotFound, ErasureBlocked, AlreadyShredded; KeysUnavailable when the key provider
+    cannot be reached: an erasure that has begun is resumed later.
     """
     receipt_log.check_key()
     found = find_target(scope, target)
     erasure = Erasure(
+        uid=uid or uuid.uuid4(),
         tenant_uid=scope.tenant.uid,
         environment=found.environment,
         kind=target.kind,
@@ -134,6 +138,8 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
     memory_ids = ledger.memories_of(erasure.tenant_uid, erasure.uid)
     if memory_ids:
         hard_delete.erase(scope, memory_ids, with_sources=erasure.with_sources, now=now)
+    if erasure.kind == TargetKind.SESSION:
+        hard_delete.erase_turns(scope, erasure.target["turn_ids"], now=now)
     if erasure.kind == TargetKind.PROJECT:
         hard_delete.erase_waiting_of_project(scope, erasure.target["project"])
     if erasure.kind == TargetKind.TENANT:
@@ -152,7 +158,7 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
     phases: dict[str, Any] = {
         "deleted": deleted, "backups_expire": {"by": written(now + DATA_BACKUPS_LAST)},
     }  # fmt: skip
-    if erasure.kind not in (TargetKind.MEMORIES, TargetKind.TOPIC, TargetKind.PROJECT):
+    if erasure.kind in (TargetKind.SPACE, TargetKind.END_USER, TargetKind.TENANT):
         phases["salt_destroyed"] = {"at": written(now), "effective": written(now + KEYRING_BACKUPS_LAST)}
     with transaction.atomic(using=KEYRING):
         row = Erasure.objects.select_for_update().get(pk=erasure.pk)

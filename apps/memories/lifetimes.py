@@ -109,6 +109,10 @@ _RANKED: Final = """memory.id in (
 _BEYOND: Final = f"{_RANKED} and {_THERE} and not memory.pinned"
 COUNTED: Final = "superseded_max_count"
 
+_IN_NAMESPACE: Final = """memory.space_id in (
+    select space.id from projects_space space
+    where space.tenant_id = %(tenant)s and space.namespace_id = %(namespace)s)"""
+
 # Days in the archive: the minimum of all levels.  Parameters: tenant, archive.
 ARCHIVE_DAYS: Final = """least(%(archive)s, (
     select said.archive_days from policies_retentionpolicy said
@@ -122,7 +126,8 @@ class Rule:
     """One rule of one level.  value: its days, seconds or count; None if the memory stores the time.
 
     is_from_stored: for ``active_days``: counted from when the memory was stored, because this level or the level
-    ``also`` says so.  also: (level, target_id); the rule covers only memories of both levels.
+    ``also`` says so.  also: (level, target_id); the rule covers only memories of both levels.  spaces: of a namespace,
+    those in question that are in it, for ``due_of``.
     """
 
     name: str
@@ -131,6 +136,7 @@ class Rule:
     value: int | None = None
     is_from_stored: bool = False
     also: tuple[str, int] = (DEFAULT, 0)
+    spaces: frozenset[int] = frozenset()
 
     @property
     def kind(self) -> LifetimeKind:
@@ -159,9 +165,10 @@ class Rule:
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """By level, the project and the space that the rule is limited to."""
+        """By level, the project, the namespace and the space that the rule is limited to."""
         both = ((self.level, self.target_id), self.also)
-        return {level: target_id for level, target_id in both if level in (Level.PROJECT, Level.SPACE)}
+        limited = (Level.PROJECT, Level.NAMESPACE, Level.SPACE)
+        return {level: target_id for level, target_id in both if level in limited}
 
     def due_of(self, row: Memory) -> datetime | None:
         """When this rule is due for the memory; None if it does not cover the memory, or works by count."""
@@ -170,11 +177,13 @@ class Rule:
         kind = self.kind
         if not kind.applies(row) or not (_covers(self.level, self.target_id, row) and _covers(*self.also, row)):
             return None
+        if self.level == Level.NAMESPACE and row.space_id not in self.spaces:
+            return None
         start = kind.start_of(row)
         return None if start is None else start + self.lasts
 
     def where(self) -> str:
-        """SQL: the memories due by ``until``.  Parameters: tenant, project, space, count, until."""
+        """SQL: the memories due by ``until``.  Parameters: tenant, project, namespace, space, count, until."""
         conditions = ["memory.tenant_id = %(tenant)s"]
         if self.name == COUNTED:
             conditions.append(_BEYOND)
@@ -182,12 +191,14 @@ class Rule:
             conditions += [self.kind.when, f"{self.kind.start} <= %(until)s"]
         if Level.PROJECT in self.targets:
             conditions.append("memory.project_id = %(project)s")
+        if Level.NAMESPACE in self.targets:
+            conditions.append(_IN_NAMESPACE)
         if Level.SPACE in self.targets:
             conditions.append("memory.space_id = %(space)s")
         return " and ".join(conditions)
 
     def parameters(self, tenant_id: int, **more: Any) -> dict[str, Any]:
-        of = {"project": self.targets.get(Level.PROJECT), "space": self.targets.get(Level.SPACE)}
+        of = {level.value: self.targets.get(level) for level in (Level.PROJECT, Level.NAMESPACE, Level.SPACE)}
         return {"tenant": tenant_id, "count": self.value, "lasts": self.lasts} | of | more
 
     def __str__(self) -> str:
@@ -249,7 +260,9 @@ def archive_days(policies: Sequence[Policy]) -> int:
 def _said(policies: Sequence[Policy], name: str) -> Iterator[Rule]:
     for one in policies:
         if one.rules.get(name, KEEP) != KEEP:
-            yield Rule(name=name, level=one.level, target_id=one.target_id, value=one.rules[name])
+            yield Rule(
+                name=name, level=one.level, target_id=one.target_id, value=one.rules[name], spaces=one.spaces
+            )  # fmt: skip
 
 
 def _active_days(policies: Sequence[Policy]) -> Iterator[Rule]:

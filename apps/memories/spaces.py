@@ -31,6 +31,12 @@ _SEPARATOR: Final = "\x1f"
 _OF_AGENT: Final = "\x1e"
 
 
+class NamespaceIsTenant(Invalid):
+    """This is the tenant's own name, so no namespace: its end users have no policy and no tokens in common."""
+
+    code = "NAMESPACE_IS_TENANT"
+
+
 class ProjectMissing(Invalid):
     """Name one project: a memory of a project is not of several."""
 
@@ -44,6 +50,40 @@ def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
     inside the scope's tenant, even if another tenant has that name; its end users are distinct from the plain ones.
     """
     return user_id if namespace == scope.tenant.name else f"{namespace}{_SEPARATOR}{user_id}"
+
+
+def find_namespace(scope: Scope, namespace: str) -> int | None:
+    """The id of the namespace's row, None if it has none yet.  Raises NamespaceIsTenant, DecryptError.
+
+    The row is the one that an end user with an empty name would have: no request names one.
+    """
+    if namespace == scope.tenant.name:
+        raise NamespaceIsTenant
+    return find_person(scope, name_in_namespace(scope, namespace, ""))
+
+
+def get_or_create_namespace(scope: Scope, namespace: str, *, now: datetime) -> int:
+    """As ``find_namespace``; creates the row."""
+    if namespace == scope.tenant.name:
+        raise NamespaceIsTenant
+    return get_or_create_person(scope, name_in_namespace(scope, namespace, ""), now=now)
+
+
+def find_person(scope: Scope, external_id: str) -> int | None:
+    """The id of the end user's row, whether or not they have a space.  Raises DecryptError."""
+    with tenant_transaction(scope):
+        mac = open_tenant(scope.tenant).end_user_mac(external_id)
+        person = EndUser.objects.within(scope).filter(external_mac=mac).first()
+        if person is None:
+            return None
+        _check_owner(scope, person)
+        return person.id
+
+
+def get_or_create_person(scope: Scope, external_id: str, *, now: datetime) -> int:
+    """As ``find_person``; creates the row, but no space."""
+    with tenant_transaction(scope):
+        return _person(scope, external_id, open_tenant(scope.tenant, writing=True), now=now).id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,39 +271,56 @@ def get_or_create_owned(scope: Scope, owner: SpaceOwner, *, now: datetime) -> Sp
     external_id = owner.external_id
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
-        mac = cipher.end_user_mac(external_id)
-        # Locked, so that the person is not erased while their space is made: a shredding also removes the owner.
-        people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
-        # Repeated if another request's row was inserted first and erased before it could be read.
-        while (person := people.first()) is None:
-            # Reserved first: the ciphertext of the external id is bound to this id.
-            (person_id,) = reserve_ids(1, sequence="tenants_enduser_id_seq")
-            sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
-            met = EndUser(
-                id=person_id,
-                tenant_id=scope.tenant_id,
-                external_mac=mac,
-                external_ct=sealed,
-                key_version=cipher.key_version,
-                created_at=now,
-            )
-            met.bind()
-            EndUser.objects.bulk_create(scope, [met], ignore_conflicts=True)
-        _check_owner(scope, person)
-        _make_space(scope, owner.kind, person.id, cipher, now=now)
+        namespace, mark, _ = external_id.partition(_SEPARATOR)
+        namespace_id = _person(scope, namespace + mark, cipher, now=now).id if mark else None
+        person = _person(scope, external_id, cipher, now=now)
+        _make_space(scope, owner.kind, person.id, cipher, namespace_id=namespace_id, now=now)
         mine = Space.objects.within(scope).filter(environment=scope.environment)
         space = mine.get(kind=owner.kind, owner_id=person.id)
         _check_owner(scope, person, space)
         return space.ref
 
 
-def _make_space(scope: Scope, kind: SpaceKind, owner_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
+def _person(scope: Scope, external_id: str, cipher: SpaceCipher, *, now: datetime) -> EndUser:
+    """The row with this name, created if need be, and locked.  Inside the tenant's transaction."""
+    mac = cipher.end_user_mac(external_id)
+    # Locked, so that the person is not erased while their space is made: a shredding also removes the owner.
+    people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
+    # Repeated if another request's row was inserted first and erased before it could be read.
+    while (person := people.first()) is None:
+        # Reserved first: the ciphertext of the external id is bound to this id.
+        (person_id,) = reserve_ids(1, sequence="tenants_enduser_id_seq")
+        sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
+        met = EndUser(
+            id=person_id,
+            tenant_id=scope.tenant_id,
+            external_mac=mac,
+            external_ct=sealed,
+            key_version=cipher.key_version,
+            created_at=now,
+        )
+        met.bind()
+        EndUser.objects.bulk_create(scope, [met], ignore_conflicts=True)
+    _check_owner(scope, person)
+    return person
+
+
+def _make_space(
+    scope: Scope,
+    kind: SpaceKind,
+    owner_id: int,
+    cipher: SpaceCipher,
+    *,
+    namespace_id: int | None = None,
+    now: datetime,
+) -> None:
     """Insert the space, unless it is there.  Inside the tenant's transaction.  cipher: the tenant's."""
     made = Space(
         tenant_id=scope.tenant_id,
         environment=scope.environment,
         kind=kind,
         owner_id=owner_id,
+        namespace_id=namespace_id,
         identity_version=cipher.identity_version,
         profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
         created_at=now,

@@ -1,6 +1,7 @@
 """Reads typed memories by their public ids, and lists the profiles of a namespace."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -13,7 +14,7 @@ from apps.memories.lookup_keys import slot_in_group
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import MemoryNotFound, get_memory, replaced_by
-from apps.memories.spaces import name_in_namespace
+from apps.memories.spaces import find_namespace, name_in_namespace
 from apps.memories.types import TYPES
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
@@ -69,18 +70,22 @@ def ids_under(scope: Scope, type_: str, topic_key: str, *, now: datetime) -> lis
         return list(chain.order_by("pk").values_list("pk", flat=True))
 
 
-def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) -> list[str]:
-    """The names of the end users of a namespace who have a space in the scope's environment, the newest first.
+def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) -> dict[str, int]:
+    """The profiles of a namespace with a space in the scope's environment, the newest first: name to id of the space.
 
     Names that fail decryption are left out.
     """
     prefix = name_in_namespace(scope, namespace, "")
+    namespace_id = find_namespace(scope, namespace) if prefix else None
+    if prefix and namespace_id is None:
+        return {}
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
         spaces = Space.objects.within(scope).filter(environment=scope.environment, kind=SpaceKind.END_USER)
-        people = EndUser.objects.within(scope).filter(pk__in=spaces.values("owner_id")).order_by("-pk")
+        by_owner = dict(spaces.filter(namespace_id=namespace_id).values_list("owner_id", "pk"))
+        people = EndUser.objects.within(scope).filter(pk__in=by_owner).order_by("-pk")
         rows = list(people.values_list("pk", "external_ct")[:MOST_READ])
-    found: list[str] = []
+    found: dict[str, int] = {}
     for person_id, blob in rows:
         try:
             name = cipher.open(EXTERNAL_ID, person_id, bytes(blob)).reveal()
@@ -88,9 +93,23 @@ def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) ->
             integrity.note(scope, error, person_id, space_id=None, table=END_USER, now=now)
             continue
         if name.startswith(prefix) and (prefix or _is_plain(name)):
-            found.append(name[len(prefix) :])
+            found[name[len(prefix) :]] = by_owner[person_id]
         if len(found) == limit:
             break
+    return found
+
+
+def namespace_names(scope: Scope, namespace_ids: Collection[int]) -> dict[int, str]:
+    """The names of these namespaces, by the ids of their rows; "?" for one that fails decryption."""
+    if not namespace_ids:
+        return {}
+    found = dict.fromkeys(namespace_ids, "?")
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant)
+        rows = EndUser.objects.within(scope).filter(pk__in=namespace_ids)
+        for row_id, blob in rows.values_list("pk", "external_ct"):
+            with suppress(DecryptError):
+                found[row_id] = cipher.open(EXTERNAL_ID, row_id, bytes(blob)).reveal()[:-1]
     return found
 
 

@@ -19,7 +19,7 @@ class RetentionPolicyAdmin(OperatorAdmin):
 
     @display(description="Level")
     def whose(self, policy: RetentionPolicy) -> str:
-        target = policy.project_id or policy.space_id
+        target = policy.project_id or policy.namespace_id or policy.space_id
         return f"{policy.level} {target}" if target else str(policy.level)
 
     @display(description="Says")

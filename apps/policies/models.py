@@ -1,4 +1,4 @@
-"""Retention policies of tenants, projects and spaces."""
+"""Retention policies of tenants, projects, namespaces and spaces."""
 
 from typing import Final
 
@@ -14,10 +14,11 @@ KEEP: Final = 2**31 - 1  # "no limit": larger than any other value, so that the 
 
 
 class Level(models.TextChoices):
-    """What a rule or a legal hold applies to."""
+    """What a rule or a legal hold applies to.  A namespace has rules only, a memory holds only."""
 
     TENANT = "tenant"
     PROJECT = "project"
+    NAMESPACE = "namespace"
     SPACE = "space"
     MEMORY = "memory"
 
@@ -30,7 +31,7 @@ class AgeFrom(models.IntegerChoices):
 
 
 class RetentionPolicy(ScopedModel):
-    """How long memories of a tenant, a project or a space are kept.
+    """How long memories of a tenant, a project, a namespace or a space are kept.
 
     A rule that is None is not set; of the levels that set a rule, the strictest value applies
     (``apps.policies.retention``).
@@ -40,13 +41,14 @@ class RetentionPolicy(ScopedModel):
     removal.
     """
 
-    level = models.CharField(max_length=8, choices=Level)
+    level = models.CharField(max_length=9, choices=Level)
     project = models.ForeignKey(
         "projects.Project", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
     )
     space = models.ForeignKey(
         "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
     )
+    namespace_id = models.BigIntegerField(null=True)
     active_days = models.IntegerField(null=True)
     active_from = models.SmallIntegerField(null=True, choices=AgeFrom)
     archive_days = models.IntegerField(null=True)
@@ -74,10 +76,18 @@ class RetentionPolicy(ScopedModel):
             models.UniqueConstraint(
                 fields=("tenant", "space"), condition=models.Q(space__isnull=False), name="retention_policy_of_space"
             ),
+            models.UniqueConstraint(
+                fields=("tenant", "namespace_id"),
+                condition=models.Q(namespace_id__isnull=False),
+                name="retention_policy_of_namespace",
+            ),
             models.CheckConstraint(
-                condition=models.Q(level=Level.TENANT, project__isnull=True, space__isnull=True)
-                | models.Q(level=Level.PROJECT, project__isnull=False, space__isnull=True)
-                | models.Q(level=Level.SPACE, project__isnull=True, space__isnull=False),
+                condition=models.Q(
+                    level=Level.TENANT, project__isnull=True, namespace_id__isnull=True, space__isnull=True
+                )
+                | models.Q(level=Level.PROJECT, project__isnull=False, namespace_id__isnull=True, space__isnull=True)
+                | models.Q(level=Level.NAMESPACE, project__isnull=True, namespace_id__isnull=False, space__isnull=True)
+                | models.Q(level=Level.SPACE, project__isnull=True, namespace_id__isnull=True, space__isnull=False),
                 name="retention_policy_names_its_target",
             ),
             models.CheckConstraint(
@@ -87,4 +97,4 @@ class RetentionPolicy(ScopedModel):
         )
 
     def __str__(self) -> str:
-        return f"retention of {self.level} {self.project_id or self.space_id or self.tenant_id}"
+        return f"retention of {self.level} {self.project_id or self.namespace_id or self.space_id or self.tenant_id}"

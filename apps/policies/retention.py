@@ -1,12 +1,12 @@
 """Retention policies: the rules set at each level, and the effective rules.
 
-For each rule, the strictest value of the tenant, the project and the space applies.  The deployment's defaults replace
-rules that the tenant does not set.  A rule's value is an integer.  KEEP means no limit and is larger than any other
-value; the value of ``active_from`` is an ``AgeFrom``.
+For each rule, the strictest value of the tenant, the project, the namespace and the space applies.  The deployment's
+defaults replace rules that the tenant does not set.  A rule's value is an integer.  KEEP means no limit and is larger
+than any other value; the value of ``active_from`` is an ``AgeFrom``.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -57,15 +57,28 @@ LEAST_OF_KEYS: Final[Mapping[str, int]] = {
     "superseded_max_age_seconds": 86_400,
 }
 DEFAULT: Final = "default"  # the level of the deployment's defaults
+# Rules that a namespace may have: those that do not depend on the memory's use or archive.
+OF_NAMESPACE: Final = (
+    "grace_days", "task_ttl_seconds", "event_max_age_seconds", "superseded_max_age_seconds", "superseded_max_count",
+)  # fmt: skip
 
 _ROW: Final = Columns(RetentionPolicy, "said")
 # Each part of the union uses its own index, however many spaces have a policy.
 _CONCERNED: Final = f"""
-select {_ROW.sql} from policies_retentionpolicy said where said.tenant_id = %s and said.level = 'tenant'
+select {_ROW.sql}, null::bigint[] from policies_retentionpolicy said
+where said.tenant_id = %(tenant)s and said.level = 'tenant'
 union all
-select {_ROW.sql} from policies_retentionpolicy said where said.tenant_id = %s and said.project_id is not null
+select {_ROW.sql}, null::bigint[] from policies_retentionpolicy said
+where said.tenant_id = %(tenant)s and said.project_id is not null
 union all
-select {_ROW.sql} from policies_retentionpolicy said where said.tenant_id = %s and said.space_id = any(%s)
+select {_ROW.sql}, covered.spaces from (
+    select space.namespace_id, array_agg(space.id) as spaces from projects_space space
+    where space.tenant_id = %(tenant)s and space.id = any(%(spaces)s) and space.namespace_id is not null group by 1
+) covered join policies_retentionpolicy said
+  on said.tenant_id = %(tenant)s and said.namespace_id = covered.namespace_id
+union all
+select {_ROW.sql}, null::bigint[] from policies_retentionpolicy said
+where said.tenant_id = %(tenant)s and said.space_id = any(%(spaces)s)
 """  # noqa: S608  (names of our own columns)
 
 
@@ -93,12 +106,16 @@ class StricterThanKeysMay(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The rules set at one level.  target_id: id of the project or the space; 0 otherwise."""
+    """The rules set at one level.  target_id: id of the project, the namespace or the space; 0 otherwise.
+
+    spaces: of a namespace, those of the spaces in question that are in it.
+    """
 
     level: str
     target_id: int = 0
     rules: Mapping[str, int] = field(default_factory=dict)
     revision: int = 0
+    spaces: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +196,7 @@ def all_policies(scope: Scope) -> list[Policy]:
 
     Call it inside the tenant's transaction.
     """
-    return _read(RetentionPolicy.objects.within(scope).order_by("pk"))
+    return _read(list(RetentionPolicy.objects.within(scope).order_by("pk")))
 
 
 def policies_of(scope: Scope, *, project_id: int | None, space_ids: Iterable[int] = ()) -> list[Policy]:
@@ -189,10 +206,10 @@ def policies_of(scope: Scope, *, project_id: int | None, space_ids: Iterable[int
 
 def policies_for(scope: Scope, space_ids: Iterable[int]) -> list[Policy]:
     """As ``all_policies``, but only policies that can apply to memories of these spaces, in any project."""
-    mine = scope.tenant_id
     with prepared_cursor() as cursor:
-        cursor.execute(_CONCERNED, [mine, mine, mine, list(space_ids)])
-        return _read(_ROW.row(found) for found in cursor.fetchall())
+        cursor.execute(_CONCERNED, {"tenant": scope.tenant_id, "spaces": list(space_ids)})
+        found = cursor.fetchall()
+    return _read([_ROW.row(one[: _ROW.count]) for one in found], [frozenset(one[_ROW.count] or ()) for one in found])
 
 
 def of_project(policies: Iterable[Policy], project_id: int | None) -> list[Policy]:
@@ -227,37 +244,40 @@ def explain(
 
 
 def list_said(scope: Scope, *, most: int) -> list[Policy]:
-    """Return up to ``most`` policies of the tenant's projects and spaces, last changed first."""
+    """Return up to ``most`` policies of the tenant's projects, namespaces and spaces, last changed first."""
     with tenant_transaction(scope):
         rows = RetentionPolicy.objects.within(scope).exclude(level=Level.TENANT)
         return [_policy(row) for row in rows.order_by("-updated_at", "-pk")[:most]]
 
 
 def set_policy(
-    scope: Scope, level: Level, target_id: int, rules: Mapping[str, int], *, loosens: bool = False, now: datetime
+    scope: Scope, level: Level, target_id: int, rules: Mapping[str, int | None], *, loosens: bool = False, now: datetime
 ) -> Policy:
-    """Set these rules at this level.  Other rules do not change.
+    """Set these rules at this level; None: the level no longer sets the rule.  Other rules do not change.
 
-    target_id: id of the project or space, which the caller has looked up in the scope.  loosens: allow values that keep
-    more than the effective ones; only the operator of the deployment and an owner in person may pass it.  An audit
-    event for each rule records whether it was loosened or tightened, and the previous effective value.
+    target_id: id of the project, namespace or space, which the caller has looked up in the scope.  loosens: allow
+    values that keep more than the effective ones; only the operator of the deployment and an owner in person may pass
+    it.  An audit event for each rule records whether it was loosened or tightened, and the previous effective value.
 
     Raises PolicyRefused; StricterThanKeysMay, PolicyLoosened or StricterAbove, with each field in the details.
     """
-    _check(rules)
+    _check(level, rules)
+    said = {name: value for name, value in rules.items() if value is not None}
     if scope.principal.kind == "api_key":
-        _check_key_may(rules)
+        _check_key_may(said)
     with tenant_transaction(scope):
         lock("retention policy", scope.tenant_id)
-        target: dict[str, Any] = {level.value: target_id} if level != Level.TENANT else {}
-        named = {f"{name}_id": value for name, value in target.items()}
-        concerned = policies_of(scope, project_id=named.get("project_id"), space_ids=_some(named.get("space_id")))
+        named = {f"{level.value}_id": target_id} if level != Level.TENANT else {}
+        concerned = concerned_by(scope, level, target_id)
         holds = strictest(concerned)
-        looser = [name for name, value in rules.items() if _is_looser(value, holds[name].value)]
+        others = strictest(one for one in concerned if one.level != level)
+        after = {name: others[name].value if value is None else value for name, value in rules.items()}
+        looser = [name for name, value in after.items() if _is_looser(value, holds[name].value)]
         if looser and not loosens:
             raise PolicyLoosened(details=[_holder(holds[name]) for name in looser])
         if level != Level.TENANT:
-            _check_effect(rules, strictest(one for one in concerned if one.level in (Level.TENANT, DEFAULT)))
+            wider = (Level.TENANT, DEFAULT, *([Level.NAMESPACE] if level == Level.SPACE else []))
+            _check_effect(said, strictest(one for one in concerned if one.level in wider))
         row = RetentionPolicy.objects.within(scope).filter(level=level, **named).first()
         if row is None:
             row = RetentionPolicy(tenant_id=scope.tenant_id, level=level, created_at=now, revision=0, **named)
@@ -278,10 +298,28 @@ def set_policy(
         return _policy(row)
 
 
-def _check(rules: Mapping[str, int]) -> None:
-    details = [{"field": name, "reason": "is no rule"} for name in rules if name not in RULES]
+def concerned_by(scope: Scope, level: Level, target_id: int) -> list[Policy]:
+    """The policies that apply to what this level covers, defaults included: its own and those of wider levels.
+
+    Inside the tenant's transaction.
+    """
+    if level == Level.NAMESPACE:
+        mine = (Level.TENANT, DEFAULT)
+        return [
+            one for one in all_policies(scope) if one.level in mine or (one.level, one.target_id) == (level, target_id)
+        ]
+    return policies_of(
+        scope,
+        project_id=target_id if level == Level.PROJECT else None,
+        space_ids=[target_id] if level == Level.SPACE else [],
+    )
+
+
+def _check(level: Level, rules: Mapping[str, int | None]) -> None:
+    known = OF_NAMESPACE if level == Level.NAMESPACE else RULES
+    details = [{"field": name, "reason": "is no rule"} for name in rules if name not in known]
     for name, value in rules.items():
-        if name in RULES and not _is_sayable(name, value):
+        if name in known and value is not None and not _is_sayable(name, value):
             details.append({"field": name, "reason": f"is {wanted(name)}"})
     if details or not rules:
         raise PolicyRefused(details=details)
@@ -310,20 +348,20 @@ def _holder(one: InForce) -> dict[str, Any]:
     return {"field": one.rule, "holds": one.word, "level": one.level}
 
 
-def _is_looser(value: int, holds: int | None) -> bool:
-    return holds is not None and value > holds
+def _is_looser(value: int | None, holds: int | None) -> bool:
+    return holds is not None and (value is None or value > holds)
 
 
 def _or_nothing(word: int | str | None) -> int | str:
     return "no limit" if word is None else word
 
 
-def _some(target_id: int | None) -> list[int]:
-    return [] if target_id is None else [target_id]
-
-
-def _read(rows: Iterable[RetentionPolicy]) -> list[Policy]:
-    said = [_policy(row) for row in rows]
+def _read(rows: Sequence[RetentionPolicy], covered: Sequence[frozenset[int]] = ()) -> list[Policy]:
+    """covered: of each row, ``Policy.spaces``."""
+    said = [
+        replace(_policy(row), spaces=spaces)
+        for row, spaces in zip(rows, covered or [frozenset[int]()] * len(rows), strict=True)
+    ]
     own = next((one for one in said if one.level == Level.TENANT), Policy(level=Level.TENANT))
     # The defaults apply only to rules that the tenant does not set, so a tenant may also set a larger value.
     default = default_policy()
@@ -335,7 +373,7 @@ def _policy(row: RetentionPolicy) -> Policy:
     said = {name: getattr(row, name) for name in RULES}
     return Policy(
         level=row.level,
-        target_id=row.project_id or row.space_id or 0,
+        target_id=row.project_id or row.namespace_id or row.space_id or 0,
         rules={name: value for name, value in said.items() if value is not None},
         revision=row.revision,
     )

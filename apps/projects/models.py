@@ -56,11 +56,13 @@ class Project(ScopedModel):
 class Space(BoundModel, ScopedModel):
     """(tenant, environment, kind, owner): one vector namespace, one set of derived keys, one shred salt, one txid.
 
+    namespace_id: of the profile's namespace, a row of ``EndUser`` (``apps.memories.spaces``); None in none.
     doc_count and term_total are the BM25 statistics of the indexed memories: their number and their number of terms.
     """
 
     bound_as: ClassVar = "space"
     bound_fields: ClassVar = ("tenant_id", "uid", "environment", "kind", "owner_id")
+    later_fields: ClassVar = ("namespace_id",)
 
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     environment = models.CharField(max_length=16)
@@ -68,6 +70,7 @@ class Space(BoundModel, ScopedModel):
     profile = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
     identity_version = models.IntegerField(default=1, help_text="Of the identity key that its handles are made with.")
     owner_id = models.BigIntegerField()
+    namespace_id = models.BigIntegerField(null=True)
     txid = models.BigIntegerField(default=0)
     doc_count = models.BigIntegerField(default=0)
     term_total = models.BigIntegerField(default=0)
@@ -85,6 +88,13 @@ class Space(BoundModel, ScopedModel):
             models.CheckConstraint(condition=models.Q(profile__in=Profile.values), name="space_profile"),
             models.CheckConstraint(
                 condition=models.Q(kind__in=[value.value for value in SpaceKind]), name="space_kind"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("tenant", "namespace_id"),
+                condition=models.Q(namespace_id__isnull=False),
+                name="spaces_of_namespace",
             ),
         )
 

@@ -7,14 +7,20 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.retention.states import PrivacyKind, PrivacyState, RequestState
 
-CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # field names in the envelope context
+# Field names in the envelope context.
+CHOICE, REASON, TARGET = "forget_request.choice", "forget_request.reason", "forget_request.target"
 
 
 class ForgetRequest(ScopedModel):
-    """A request by a program to forget memories of one space; a user decides.
+    """A request by a program to forget or to erase memories of one space; a user decides.
 
     choice: the selected memories.  reason: why.  Both are encrypted and never changed.  project_id: project of the API
     request.  forgotten: number of memories deleted on confirmation.
+
+    erases: once confirmed, its memories are erased with a receipt at ``erase_at``, when the time for restoring them is
+    over.  target: what the program named, encrypted.  erase_ids: the memories, as of the confirmation.  blocked_by: the
+    cases of the legal holds that blocked the last attempt.  decided_with, step_up_age_seconds: how the user confirmed
+    their identity.  erasure_uid: of the erasure.  erased_at: when it was done.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -28,6 +34,15 @@ class ForgetRequest(ScopedModel):
     decided_at = models.DateTimeField(null=True)
     decided_by = models.CharField(max_length=64, blank=True)
     forgotten = models.IntegerField(null=True)
+    erases = models.BooleanField(default=False, db_default=False)
+    target_ct = EncryptedField(TARGET, null=True, is_json=True)
+    decided_with = models.CharField(max_length=32, blank=True, default="", db_default="")
+    step_up_age_seconds = models.IntegerField(null=True)
+    erase_at = models.DateTimeField(null=True)
+    erase_ids = ArrayField(models.BigIntegerField(), default=list, db_default=[])
+    blocked_by = ArrayField(models.CharField(max_length=64), default=list, db_default=[])
+    erasure_uid = models.UUIDField(null=True)
+    erased_at = models.DateTimeField(null=True)
 
     objects = ScopedManager["ForgetRequest"]()
 
@@ -43,6 +58,11 @@ class ForgetRequest(ScopedModel):
                 fields=("tenant", "expires_at"), condition=models.Q(state="pending"), name="forget_requests_pending"
             ),
             models.Index(fields=("tenant", "key_version", "id"), name="forget_request_key_version"),
+            models.Index(
+                fields=("tenant", "space"),
+                condition=models.Q(erases=True, state="confirmed", erased_at=None),
+                name="forget_requests_to_erase",
+            ),
         )
 
     def __str__(self) -> str:

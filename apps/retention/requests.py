@@ -1,9 +1,10 @@
-"""Forget requests: a program asks to forget memories, and a user decides."""
+"""Forget requests: a program asks to forget or to erase memories, and a user decides."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from django.db.models import Q
@@ -20,7 +21,7 @@ from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.retention.memory_selection import MemorySelection, NothingChosen, soft_delete_selection
-from apps.retention.models import CHOICE, REASON, ForgetRequest
+from apps.retention.models import CHOICE, REASON, TARGET, ForgetRequest
 from apps.retention.states import RequestState
 
 TABLE: Final = "forget_request"
@@ -52,7 +53,10 @@ class PersonNeeded(Forbidden):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRequest:
-    """A decrypted request, as its tenant may read it.  forgotten: number of memories deleted on confirmation."""
+    """A decrypted request, as its tenant may read it.  forgotten: number of memories deleted on confirmation.
+
+    target: what the program named, of a request to erase.  The other fields from there on are those of the row.
+    """
 
     id: int
     state: RequestState
@@ -64,6 +68,12 @@ class OpenedRequest:
     decided_at: datetime | None
     decided_by: str
     forgotten: int | None
+    erases: bool = False
+    target: Mapping[str, Any] = field(default_factory=dict)
+    erase_at: datetime | None = None
+    blocked_by: Sequence[str] = ()
+    erasure_uid: uuid.UUID | None = None
+    erased_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,37 +85,51 @@ class ForgetRequestPage:
 
 
 def ask(
-    scope: Scope, choice: MemorySelection, *, reason: Plaintext | None = None, now: datetime
+    scope: Scope,
+    choice: MemorySelection,
+    *,
+    reason: Plaintext | None = None,
+    erases: Mapping[str, Any] | None = None,
+    now: datetime,
 ) -> tuple[OpenedRequest, bool]:
     """Create a request.  Return it and True, or a pending request with the same selection and False.
 
-    scope: with one space.  Raises NothingChosen, TooManyRequests, SpaceShredded.
+    scope: with one space.  erases: of a request to erase, what the program named; it may be of turns alone.  Raises
+    NothingChosen, TooManyRequests, SpaceShredded.
     """
-    if choice.is_empty:
+    if choice.is_empty and not (erases or {}).get("turns"):
         raise NothingChosen
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
         waiting = list(_own(scope).filter(state=RequestState.PENDING, expires_at__gt=now).order_by("pk"))
         for row in waiting:
             there = _open(scope, row, cipher, now=now)
-            if there is not None and there.choice == choice:
+            if there is not None and (there.choice, there.target) == (choice, erases or {}):
                 return there, False
         if len(waiting) >= MOST_PENDING:
             raise TooManyRequests
-        row = _new(scope, space, choice, reason, cipher, now=now)
+        row = _new(scope, space, choice, reason, erases, cipher, now=now)
         row.save(force_insert=True)
-        _record(scope, AuditAction.FORGET_REQUEST_ASK, row, now=now)
-    return _opened(row, choice, reason, now=now), True
+        record_decision(scope, AuditAction.FORGET_REQUEST_ASK, row, now=now)
+    return _opened(row, choice, reason, erases or {}, now=now), True
 
 
 def list_requests(
-    scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
+    scope: Scope,
+    *,
+    state: RequestState | None = None,
+    erasing: bool = False,
+    limit: int,
+    offset: int = 0,
+    now: datetime,
 ) -> ForgetRequestPage:
-    """Return a page of the requests about the scope's one end user."""
+    """Return a page of the requests about the scope's one end user.  erasing: only those to erase."""
     if not scope.spaces:
         return ForgetRequestPage()
     with tenant_transaction(scope):
         rows = _own(scope)
+        if erasing:
+            rows = rows.filter(erases=True)
         if state is not None:
             rows = rows.filter(_in_state(state, now))
         total = rows.count()
@@ -117,12 +141,12 @@ def list_requests(
 
 def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
     """Return one request about the scope's end user.  Raises ForgetRequestNotFound, DecryptError."""
-    with tenant_transaction(scope):
-        row = _own(scope).filter(pk=_checked(request_id)).first() if scope.spaces else None
-    if row is None:
-        raise ForgetRequestNotFound
-    cipher = open_space(scope.tenant, scope.space)
-    return _opened(row, *_content(row, cipher), now=now)
+    return _get(scope, Q(pk=_checked(request_id)), now=now)
+
+
+def get_erasing(scope: Scope, erasure_uid: uuid.UUID, *, now: datetime) -> OpenedRequest:
+    """As ``get_request``, of a request to erase, by the uid of its erasure."""
+    return _get(scope, Q(erases=True, erasure_uid=erasure_uid), now=now)
 
 
 def list_in_tenant(
@@ -165,8 +189,8 @@ def get_in_tenant(scope: Scope, request_id: int, *, now: datetime) -> tuple[Open
         row = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id)).first()
         if row is None:
             raise ForgetRequestNotFound
-        there = _inside(scope, row)
-    return _opened(row, *_content(row, open_space(scope.tenant, there.space)), now=now), there
+        there = inside_of(scope, row)
+    return _opened(row, *content_of(row, open_space(scope.tenant, there.space)), now=now), there
 
 
 def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
@@ -180,7 +204,7 @@ def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
         if row is None:
             raise ForgetRequestNotFound
         if row.state != RequestState.CANCELLED:
-            _decide(scope, row, RequestState.CANCELLED, AuditAction.FORGET_REQUEST_CANCEL, now=now)
+            decide(scope, row, RequestState.CANCELLED, AuditAction.FORGET_REQUEST_CANCEL, now=now)
     return get_request(scope, request_id, now=now)
 
 
@@ -190,10 +214,9 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
     Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided, DecryptError.
     """
     with tenant_transaction(scope):
-        row = _to_decide(scope, request_id)
-        inside = _inside(scope, row)
-        choice, reason = _content(row, open_space(scope.tenant, inside.space))
-        _decide(scope, row, RequestState.CONFIRMED, AuditAction.FORGET_REQUEST_CONFIRM, now=now)
+        row, inside = to_decide(scope, request_id, erases=False)
+        choice, reason, _ = content_of(row, open_space(scope.tenant, inside.space))
+        decide(inside, row, RequestState.CONFIRMED, AuditAction.FORGET_REQUEST_CONFIRM, now=now)
         ids = soft_delete_selection(inside, choice, reason=reason.reveal() if reason else "", now=now)
         row.forgotten = len(ids)
         row.save(update_fields=["forgotten"])
@@ -203,7 +226,8 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
 def refuse(scope: Scope, request_id: int, *, now: datetime) -> None:
     """Refuse a request; no memory changes.  Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided."""
     with tenant_transaction(scope):
-        _decide(scope, _to_decide(scope, request_id), RequestState.REFUSED, AuditAction.FORGET_REQUEST_REFUSE, now=now)
+        row, inside = to_decide(scope, request_id)
+        decide(inside, row, RequestState.REFUSED, AuditAction.FORGET_REQUEST_REFUSE, now=now)
 
 
 def expire_requests(scope: Scope, *, now: datetime) -> int:
@@ -214,6 +238,15 @@ def expire_requests(scope: Scope, *, now: datetime) -> int:
         if count:
             record(scope, actor=scope.principal.label, action=AuditAction.FORGET_REQUEST_EXPIRE, count=count, now=now)
     return count
+
+
+def _get(scope: Scope, which: Q, *, now: datetime) -> OpenedRequest:
+    with tenant_transaction(scope):
+        row = _own(scope).filter(which).first() if scope.spaces else None
+    if row is None:
+        raise ForgetRequestNotFound
+    cipher = open_space(scope.tenant, scope.space)
+    return _opened(row, *content_of(row, cipher), now=now)
 
 
 def _own(scope: Scope) -> ScopedQuerySet[ForgetRequest]:
@@ -233,7 +266,14 @@ def _in_state(state: RequestState, now: datetime) -> Q:
 
 
 def _new(
-    scope: Scope, space: Space, choice: MemorySelection, reason: Plaintext | None, cipher: SpaceCipher, *, now: datetime
+    scope: Scope,
+    space: Space,
+    choice: MemorySelection,
+    reason: Plaintext | None,
+    erases: Mapping[str, Any] | None,
+    cipher: SpaceCipher,
+    *,
+    now: datetime,
 ) -> ForgetRequest:
     (request_id,) = reserve_ids(1, sequence="retention_forgetrequest_id_seq")
     return ForgetRequest(
@@ -244,6 +284,9 @@ def _new(
         state=RequestState.PENDING,
         choice_ct=cipher.seal(CHOICE, request_id, orjson.dumps(choice.to_json())),
         reason_ct=cipher.seal(REASON, request_id, reason) if reason else None,
+        erases=erases is not None,
+        target_ct=cipher.seal(TARGET, request_id, orjson.dumps(erases)) if erases is not None else None,
+        erasure_uid=uuid.uuid4() if erases is not None else None,
         key_version=cipher.key_version,
         requested_by=scope.principal.label,
         created_at=now,
@@ -251,13 +294,17 @@ def _new(
     )
 
 
-def _to_decide(scope: Scope, request_id: int) -> ForgetRequest:
+def to_decide(scope: Scope, request_id: int, *, erases: bool | None = None) -> tuple[ForgetRequest, Scope]:
+    """Lock a request of the tenant for a user's decision; return it and the scope it was made in.
+
+    erases: only a request that does, or that does not.  Raises PersonNeeded, ForgetRequestNotFound.
+    """
     _check_person(scope)
     rows = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id))
     row = rows.select_for_update(no_key=True).first()
-    if row is None:
+    if row is None or (erases is not None and row.erases != erases):
         raise ForgetRequestNotFound
-    return row
+    return row, inside_of(scope, row)
 
 
 def _check_person(scope: Scope) -> None:
@@ -265,16 +312,17 @@ def _check_person(scope: Scope) -> None:
         raise PersonNeeded
 
 
-def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: AuditAction, *, now: datetime) -> None:
+def decide(scope: Scope, row: ForgetRequest, state: RequestState, action: AuditAction, *, now: datetime) -> None:
+    """Save the decision about a locked request.  Raises ForgetRequestDecided."""
     if row.state != RequestState.PENDING or row.expires_at <= now:
         raise ForgetRequestDecided
     row.state, row.decided_at, row.decided_by = state, now, scope.principal.label
     row.save(update_fields=["state", "decided_at", "decided_by"])
-    _record(scope, action, row, now=now)
+    record_decision(scope, action, row, now=now)
 
 
-def _inside(scope: Scope, row: ForgetRequest) -> Scope:
-    """Return the user's scope, narrowed to where the request was made."""
+def inside_of(scope: Scope, row: ForgetRequest) -> Scope:
+    """Return the scope, narrowed to where the request was made."""
     return _at(scope, row, Space.objects.within(scope).get(pk=row.space_id).ref)
 
 
@@ -285,18 +333,23 @@ def _at(scope: Scope, row: ForgetRequest, space: SpaceRef) -> Scope:
 def _open(scope: Scope, row: ForgetRequest, cipher: SpaceCipher, *, now: datetime) -> OpenedRequest | None:
     """Decrypt a request; None, and a report, if it does not decrypt."""
     try:
-        return _opened(row, *_content(row, cipher), now=now)
+        return _opened(row, *content_of(row, cipher), now=now)
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
         return None
 
 
-def _content(row: ForgetRequest, cipher: SpaceCipher) -> tuple[MemorySelection, Plaintext | None]:
+def content_of(row: ForgetRequest, cipher: SpaceCipher) -> tuple[MemorySelection, Plaintext | None, dict[str, Any]]:
+    """Decrypt a request's selection, reason and target.  Raises DecryptError."""
     choice = MemorySelection.from_json(orjson.loads(cipher.open_bytes(CHOICE, row.pk, bytes(row.choice_ct))))
-    return choice, cipher.open(REASON, row.pk, bytes(row.reason_ct)) if row.reason_ct else None
+    reason = cipher.open(REASON, row.pk, bytes(row.reason_ct)) if row.reason_ct else None
+    target = orjson.loads(cipher.open_bytes(TARGET, row.pk, bytes(row.target_ct))) if row.target_ct else {}
+    return choice, reason, target
 
 
-def _opened(row: ForgetRequest, choice: MemorySelection, reason: Plaintext | None, *, now: datetime) -> OpenedRequest:
+def _opened(
+    row: ForgetRequest, choice: MemorySelection, reason: Plaintext | None, target: Mapping[str, Any], *, now: datetime
+) -> OpenedRequest:
     is_over = row.state == RequestState.PENDING and row.expires_at <= now
     return OpenedRequest(
         id=row.pk,
@@ -309,6 +362,12 @@ def _opened(row: ForgetRequest, choice: MemorySelection, reason: Plaintext | Non
         decided_at=row.decided_at,
         decided_by=row.decided_by,
         forgotten=row.forgotten,
+        erases=row.erases,
+        target=target,
+        erase_at=row.erase_at,
+        blocked_by=row.blocked_by,
+        erasure_uid=row.erasure_uid,
+        erased_at=row.erased_at,
     )
 
 
@@ -316,5 +375,5 @@ def _checked(request_id: int) -> int:
     return request_id if 0 < request_id < 2**63 else 0
 
 
-def _record(scope: Scope, action: AuditAction, row: ForgetRequest, *, now: datetime) -> None:
+def record_decision(scope: Scope, action: AuditAction, row: ForgetRequest, *, now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"forget_request:{row.pk}", now=now)

@@ -34,6 +34,10 @@ LEASE: Final = timedelta(minutes=2)  # longer than any batch
 WARM_AFTER: Final = timedelta(days=30)  # without being recalled
 COLD_AFTER: Final = timedelta(days=30 + 180)
 METHOD: Final = "retention_policy"
+# Memories of a confirmed erasure, which is carried out apart, with a receipt (``apps.retention.erasure_requests``).
+_OF_ERASURE: Final = """exists (select from retention_forgetrequest asked
+    where asked.tenant_id = memory.tenant_id and asked.space_id = memory.space_id and asked.erases
+      and asked.state = 'confirmed' and asked.erased_at is null and memory.id = any(asked.erase_ids))"""
 
 
 class RunUnderway(Conflict):
@@ -179,7 +183,7 @@ def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple
     with connection.cursor() as cursor:
         cursor.execute(
             f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
-            f"where {rule.where()} and not memory.legal_hold "
+            f"where {rule.where()} and not memory.legal_hold and not {_OF_ERASURE} "
             # A locked memory is being changed or recalled; the next run processes it.
             # In the order of the rule's index, so that a batch does not read rows of earlier batches again.
             f"order by {rule.order} limit %(most)s for update of memory skip locked",

@@ -1,4 +1,4 @@
-"""Celery tasks: scheduled retention sweeps, and expiry of undecided forget requests."""
+"""Celery tasks: scheduled retention sweeps, confirmed erasures, and expiry of undecided forget requests."""
 
 import logging
 from functools import partial
@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.core.slices import SLICE_SECONDS
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
+from apps.retention.erasure_requests import carry_out_due
 from apps.retention.requests import expire_requests
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
@@ -21,6 +22,12 @@ def expire_due_requests(**_: object) -> None:
     """Expire overdue forget requests and old tombstones, in every tenant."""
     sweep_each_tenant(partial(expire_requests, now=timezone.now()), logger)
     sweep_each_tenant(partial(forget_old, now=timezone.now()), logger)
+
+
+@shared_task(name="retention.carry_out_erasures")  # type: ignore[untyped-decorator]
+def carry_out_erasures(**_: object) -> None:
+    """Carry out confirmed erasures that are past their grace period, in every tenant."""
+    sweep_each_tenant(partial(carry_out_due, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]

@@ -11,6 +11,7 @@ from apps.accounts import stepup
 from apps.console.memory_list import look_at_all
 from apps.console.space_list import owner_of, owners_of
 from apps.projects.scope import Scope
+from apps.retention.erasure_requests import confirm_erasure, undo_erasure
 from apps.retention.memory_selection import preview
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.states import PrivacyState, RequestState
@@ -57,9 +58,8 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
     ids = preview(there, one.choice, now=at.now) if one.state == RequestState.PENDING else []
     asked: dict[str, Any] = {"action": CONFIRM, "target": _target(at.scope, one), "count": len(ids)}
     if request.method == "POST":
-        stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
-        gone = confirm(at.scope, request_id, now=at.now)
-        messages.success(request, f"Confirmed: {len(gone):,} deleted. They can be restored for seven days.")
+        step_up = stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
+        messages.success(request, _confirmed(at, one, step_up))
         return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
     is_open = one.state == RequestState.PENDING
     return show(
@@ -69,6 +69,7 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
         place="requests",
         one=one,
         chosen=_chosen(one),
+        turns=one.target.get("turns", False),
         owner=owner_of(there, now=at.now),
         space=there.space,
         count=len(ids),
@@ -82,6 +83,13 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
 def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     refuse(at.scope, request_id, now=at.now)
     messages.success(request, "Rejected: nothing was deleted.")
+    return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
+
+
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def undo_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
+    restored = undo_erasure(at.scope, request_id, now=at.now)
+    messages.success(request, f"Undone: {len(restored):,} restored, nothing is erased.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
@@ -104,6 +112,21 @@ def link_privacy_file(request: HttpRequest, at: PageContext, request_id: int) ->
     link = link_to_file(at.scope, request_id, now=at.now)
     address = request.build_absolute_uri(f"/exports/{link.public_id}/file/{link.token}")
     return show(request, "privacy_requests", at=at, place="requests", found=_asked(at), link=link, address=address)
+
+
+def _confirmed(at: PageContext, one: OpenedRequest, step_up: stepup.StepUp) -> str:
+    """Confirm the request; return what to tell the user."""
+    if not one.erases:
+        gone = confirm(at.scope, one.id, now=at.now)
+        return f"Confirmed: {len(gone):,} deleted. They can be restored for seven days."
+    method, age = f"session+{step_up.method}", int(step_up.age_seconds)
+    gone = confirm_erasure(at.scope, one.id, method=method, step_up_age_s=age, now=at.now)
+    there, _ = get_in_tenant(at.scope, one.id, now=at.now)
+    if there.erase_at is None:
+        return "Confirmed. A legal hold blocks the erasure: it goes on when the hold is lifted."
+    return (
+        f"Confirmed: {len(gone):,} deleted. They can be restored until they are erased, on {there.erase_at:%Y-%m-%d}."
+    )
 
 
 def _asked(at: PageContext) -> list[dict[str, Any]]:
@@ -131,6 +154,8 @@ def _target(scope: Scope, one: OpenedRequest) -> str:
 
 def _chosen(one: OpenedRequest) -> str:
     """A short description of the selection: labels and times, no content of memories."""
+    if one.erases and not one.choice.memory_ids:
+        return "turns of a session"
     if one.choice.memory_ids:
         count = len(one.choice.memory_ids)
         return "one memory" if count == 1 else f"{count:,} memories by ID"

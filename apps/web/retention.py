@@ -15,6 +15,7 @@ from apps.console.cached_counts import get_or_count
 from apps.console.space_list import Owner, find_space, owner_of
 from apps.memories.lifetimes import PURGED
 from apps.memories.spaces import find_end_user
+from apps.memories.typed_selectors import namespace_names
 from apps.policies.retention import (
     BOUNDS,
     DEFAULT,
@@ -189,12 +190,14 @@ def _to_person(request: HttpRequest, at: PageContext, concerned: Concerned) -> H
 
 def _in_order(said: Sequence[Policy]) -> list[Policy]:
     """From the widest level to the narrowest."""
-    order = [DEFAULT, Level.TENANT, Level.PROJECT, Level.SPACE]
+    order = [DEFAULT, Level.TENANT, Level.PROJECT, Level.NAMESPACE, Level.SPACE]
     return sorted(said, key=lambda one: order.index(one.level))
 
 
 def _column(concerned: Concerned, one: Policy) -> dict[str, str]:
     names = {(level.value, target_id): name for level, target_id, name in concerned.levels}
+    if one.level == Level.NAMESPACE:
+        names |= {(one.level, one.target_id): namespace_names(concerned.scope, [one.target_id])[one.target_id]}
     return {"level": called(one.level), "name": names.get((one.level, one.target_id), "this deployment")}
 
 
@@ -238,10 +241,13 @@ def _others(at: PageContext, projects: Sequence[Any]) -> list[dict[str, Any]]:
     found = list_said(at.scope, most=SAID)
     names = {one.pk: one for one in projects}
     owners = owners_in(at, [one.target_id for one in found if one.level == Level.SPACE])
+    namespaces = namespace_names(at.scope, [one.target_id for one in found if one.level == Level.NAMESPACE])
     rows = []
     for one in found:
         if one.level == Level.PROJECT:
             name, query = names[one.target_id].name, urlencode({"project": names[one.target_id].public_id})
+        elif one.level == Level.NAMESPACE:
+            name, query = namespaces[one.target_id], ""
         else:
             name, query = owners[one.target_id].label, urlencode({"space": one.target_id})
         said = [f"{TITLES[rule][0].lower()}: {amount(rule, value)}" for rule, value in one.rules.items()]

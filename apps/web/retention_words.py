@@ -25,6 +25,7 @@ SET_BY: Final[Mapping[str, str]] = {
     DEFAULT: "the default",
     Level.TENANT: "set for the tenant",
     Level.PROJECT: "set for the project",
+    Level.NAMESPACE: "set for the namespace",
     Level.SPACE: "set for the end user",
 }
 STEPS: Final = {

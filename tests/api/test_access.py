@@ -24,6 +24,7 @@ from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
+from apps.api.profiles.base import ProfileView
 from apps.api.profiles.memories import TypedMemoryView
 from apps.api.v1.connectors import DocumentConnectorView
 from apps.api.v1.objects import ObjectView
@@ -718,6 +719,34 @@ TABLE = (
             ("erasures", "GET", "memory:forget_request", None, 200, 200),
             ("erasures", "POST", "memory:forget_request", {"memory_id": "mem_0"}, 404, 404),
             ("erasures/<str:erasure_id>", "GET", "memory:forget_request", None, 404, 404),
+            ("erasures/<str:erasure_id>", "DELETE", "memory:forget_request", None, 404, 404),
+            ("policy", "GET", "memory:read", None, 200, 404),
+            ("policy", "PUT", "retention:write", {"policy": {"memory": {"superseded_max_count": 5}}}, 200, 403),
+            ("policy", "DELETE", "retention:write", None, 404, 403),
+            ("audit", "GET", "audit:read", None, 200, 403),
+            ("tokens", "GET", "tokens:write", None, 200, 403),
+            ("tokens", "POST", "tokens:write", {"scope": "read"}, 403, 403),
+            ("tokens/<int:token_id>", "DELETE", "tokens:write", None, 404, 403),
+        )
+    ),
+    *(
+        Row(
+            route=f"/v1/namespaces/<str:ns>/{route}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=403,
+        )
+        for route, method, permission, body, status in (
+            ("policy", "GET", "retention:read", None, 404),
+            ("policy", "PUT", "retention:write", {"policy": {"memory": {"superseded_max_count": 5}}}, 200),
+            ("policy", "DELETE", "retention:write", None, 404),
+            ("audit", "GET", "audit:read", None, 200),
+            ("tokens", "GET", "tokens:write", None, 200),
+            # Whose right is beyond the key's: tests/planes/test_profile_tokens.py creates them.
+            ("tokens", "POST", "tokens:write", {"scope": "read"}, 403),
+            ("tokens/<int:token_id>", "DELETE", "tokens:write", None, 404),
         )
     ),
     *(
@@ -849,6 +878,7 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     DocumentConnectorView: {"permission_classes"},
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
+    ProfileView: {"confine"},  # tests/planes/test_profile_tokens.py
 }
 
 
@@ -1080,7 +1110,9 @@ WITH_NOTHING, WITH_THEIR_OWN = pytest.param(False, id="with nothing"), pytest.pa
 
 # What a stranger with a profile of that name gets, asking about their own: the name is in use; nothing changes.
 IN_THEIR_OWN = {
-    f"POST /v1/memory/<str:ns>/<str:profile>/{path}": status for path, status in (("checkpoints", 409), ("rewind", 200))
+    "POST /v1/memory/<str:ns>/<str:profile>/checkpoints": 409,
+    "POST /v1/memory/<str:ns>/<str:profile>/rewind": 200,
+    "GET /v1/memory/<str:ns>/<str:profile>/policy": 200,
 }
 
 
@@ -1249,7 +1281,8 @@ def _right(row: Row, acme: OpenedTenant, alice: Caller) -> Caller:
 def _path(row: Row, memory_id: int, end_user: str | None = None) -> str:
     path = re.sub(r"<int:\w+>", str(memory_id), row.route)
     path = path.replace("<str:tenant_id>/<path:user_id>", f"acme/{end_user}")
-    path = path.replace("<str:ns>/<str:profile>", f"acme/{end_user or 'nobody'}").replace("<str:ns>", "acme")
+    path = path.replace("<str:ns>/<str:profile>", f"acme/{end_user or 'nobody'}")
+    path = path.replace("namespaces/<str:ns>", "namespaces/home").replace("<str:ns>", "acme")
     return re.sub(r"<str:\w+_id>", "mem_0", path)
 
 

@@ -115,6 +115,7 @@ def test_extraction_with_and_without_a_trace(alice: Caller) -> None:
 def test_an_erasure_waits_for_a_person(alice: Caller) -> None:
     first, second = write(alice, VEGETARIAN, VEGAN)["results"]
     chain = asked(alice, "/erasures", {"topic_key": "user.diet", "type": "fact"}, status=202)
+    assert chain.pop("txid") > 0
 
     assert chain["status"] == "pending"
     assert sorted(chain["memory_ids"]) == sorted([first["id"], second["id"]])

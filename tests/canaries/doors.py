@@ -217,6 +217,35 @@ def keep_transcripts(visitor: Visitor) -> None:
     call("/v1/state/search", query=f"about {take('state query')}")
 
 
+def keep_profiles(visitor: Visitor) -> None:
+    """Typed memories of a profile, and what is asked about them."""
+    take = visitor.family.take
+    here = f"/v1/memory/{take('namespace of a profile')}/{take('profile')}"
+
+    def call(path: str, method: str = "POST", **body: Any) -> Any:
+        answer = visitor.call(method, here + path, **({"json": body} if body else {}))
+        assert answer.status_code < 300, f"{path}: {answer.text}"
+        return answer.json()
+
+    topic, session = take("topic key"), take("session of a profile")
+    memory = {"type": "fact", "topic_key": topic, "summary": f"lives in {take('typed summary')}",
+              "content": {take("content key"): take("content")}, "keywords": take("keywords"),
+              "session_id": session}  # fmt: skip
+    call("/memories", memories=[memory])
+    call("/recall", query=take("typed query"), topic_key=take("asked topic"))
+    call(f"/sessions/{session}/turns", role="user", content=f"My dog is called {take('turn of a profile')}.")
+    asked = call("/erasures", topic_key=topic, type="fact")
+    call("/erasures", session_id=session, turns=True)
+    call(f"/erasures/{asked['erasure_id']}", "GET")
+    call(f"/erasures/{asked['erasure_id']}", "DELETE")
+    call("/erasures", "GET")
+    call("/policy", "GET")
+    for path in ("audit", "tokens", "policy"):
+        visitor.call("GET", f"/v1/namespaces/{take('asked namespace')}/{path}")
+    visitor.call("PUT", f"{here}/policy", json={"policy": {"memory": {take(NAME): take("policy value")}}})
+    visitor.call("POST", f"{here}/tokens", json={"scope": take("token scope")})
+
+
 def bring_files(visitor: Visitor) -> None:
     """Uploads and imports, whole and broken."""
     take = visitor.family.take

@@ -28,6 +28,7 @@ ALWAYS: tuple[Callable[[Visitor], None], ...] = (
     doors.add_in_bulk,
     doors.change,
     doors.keep_transcripts,
+    doors.keep_profiles,
     doors.bring_files,
     doors.be_wrong,
     doors.ask_for_what_is_not_there,

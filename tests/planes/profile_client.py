@@ -7,7 +7,7 @@ One address is this product's: the turns of a session lie beside the session, fo
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -77,6 +77,7 @@ class ProfileClient:
         self.source = source
         self.txid: int | None = None
         self._memory = f"/v1/memory/{_quoted(namespace)}"
+        self._namespace = f"/v1/namespaces/{_quoted(namespace)}"
         self._profile = f"{self._memory}/{_quoted(profile)}"
         self._lock = threading.Lock()
         own = {"X-API-Key": key} if key else {}
@@ -168,6 +169,56 @@ class ProfileClient:
     def erasure(self, erasure_id: str) -> dict[str, Any] | None:
         """None where there is no such erasure."""
         return self._find(f"/erasures/{_quoted(erasure_id)}")
+
+    def cancel_erasure(self, erasure_id: str) -> dict[str, Any]:
+        """Of this product alone: the contract has no way to take back what was asked."""
+        coupon: dict[str, Any] = self._ask("DELETE", f"/erasures/{_quoted(erasure_id)}")
+        return coupon
+
+    def policy(self) -> dict[str, Any]:
+        """``override``, None if the profile has none, and ``effective``."""
+        found: dict[str, Any] = self._ask("GET", "/policy")
+        return found
+
+    def set_policy(self, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+        """None clears it."""
+        done: dict[str, Any] = self._ask("PUT", "/policy", {"policy": policy})
+        return done
+
+    def namespace_policy(self) -> dict[str, Any] | None:
+        """None where there is none."""
+        return self._find(f"{self._namespace}/policy")
+
+    def set_namespace_policy(self, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+        done: dict[str, Any] = self._ask("PUT", f"{self._namespace}/policy", {"policy": policy})
+        return done
+
+    def audit(self, **filters: Any) -> dict[str, Any]:
+        """Of the namespace.  filters: from, to, action, profile, outcome, limit, cursor."""
+        return self._audit(f"{self._namespace}/audit", filters)
+
+    def profile_audit(self, **filters: Any) -> dict[str, Any]:
+        """Of this product alone: of the profile."""
+        return self._audit("/audit", filters)
+
+    def _audit(self, path: str, filters: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self._ask("GET", f"{path}?{urlencode(filters)}" if filters else path)
+        return found
+
+    def namespace_token(self, scope: str, *, expires_in: int | None = None) -> dict[str, Any]:
+        """``token``, and what it is."""
+        return self._token(f"{self._namespace}/tokens", scope, expires_in)
+
+    def profile_token(self, scope: str, *, expires_in: int | None = None) -> dict[str, Any]:
+        """As ``namespace_token``, at an address of this product: there are no routes of databases."""
+        return self._token("/tokens", scope, expires_in)
+
+    def _token(self, path: str, scope: str, expires_in: int | None) -> dict[str, Any]:
+        body: dict[str, Any] = {"scope": scope}
+        if expires_in is not None:
+            body["expires_in"] = expires_in
+        made: dict[str, Any] = self._ask("POST", path, body)
+        return made
 
     def profiles(self) -> list[str]:
         """Names of the namespace's profiles."""

@@ -22,7 +22,6 @@ from tests import once
 from tests.makers import make_api_key
 from tests.planes.conftest import Connect
 from tests.planes.profile_client import ProfileClient, ProfileError, Recalled
-from tests.web.people import make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -943,6 +942,7 @@ def test_question_about_nothing_that_is_known_has_no_answer(connect: Connect, al
         {"topic_key": "user.diet"},
         {"topic_key": "user.diet", "type": "event"},
         {"type": "fact"},
+        {"memory_id": PUBLISHED["vegan"], "turns": True},
     ],
     ids=str,
 )
@@ -971,8 +971,10 @@ def test_erasures_wait_and_are_listed_newest_first_in_their_profile_alone(
 
     answer = alice.request("POST", "/erasures", {"memory_id": new})
     one, chain, session = answer.json(), alice.erase(topic_key="user.diet", type="fact"), alice.erase(session_id="s-1")
+    txids = [coupon.pop("txid") for coupon in (one, chain, session)]
 
     assert answer.status_code == 202
+    assert txids == [alice.txid] * 3
     assert re.fullmatch("ers_[0-9a-z]+", one["erasure_id"])
     assert [coupon["status"] for coupon in (one, chain, session)] == ["pending"] * 3
     assert one["grace_until"] > one["requested_at"] > 1_700_000_000_000
@@ -985,27 +987,6 @@ def test_erasures_wait_and_are_listed_newest_first_in_their_profile_alone(
     assert connect("bob").erasures() == []
     assert connect("bob").erasure(chain["erasure_id"]) is None
     assert summaries(alice.recall(topic_key="user.diet")) == ["vegan since 2024"], "nothing is erased by a key"
-
-
-def test_erasure_is_done_when_a_person_has_confirmed_it(alice: ProfileClient, acme: OpenedTenant) -> None:
-    old, new = (put(alice, diet(kind, embedding=SIDE))[0] for kind in ("vegetarian", "vegan"))
-    (other,) = put(alice, diet("vegan", type="instruction", embedding=SIDE))
-    coupon = alice.erase(topic_key="user.diet", type="fact")
-    browser = make_person(acme.tenant).show_factor(ago=1)
-    page = f"/app/t/acme/requests/{coupon['erasure_id'].removeprefix('ers_')}/confirm"
-
-    assertion = re.search(r'name="assertion"\s+value="([^"]+)"', browser.get(page).content.decode())
-    assert assertion is not None
-    assert browser.post(page, {"assertion": assertion[1]}).status_code == 302
-
-    done = alice.erasure(coupon["erasure_id"])
-    assert done is not None
-    assert (done["status"], done["completed_at"] >= done["requested_at"]) == ("completed", True)
-    assert alice.get(old) is alice.get(new) is None
-    for channel in CHANNELS:
-        assert ids(alice.recall(**channel, include_superseded=True)) == [other]
-    (result,) = alice.ingest(diet("vegetarian"))["results"]
-    assert (result["status"], result["superseded"]) == ("created", [])
 
 
 # -- what keys may not do ----------------------------------------------------------------------------------------------
@@ -1113,6 +1094,36 @@ def test_every_answer_names_the_transaction(alice: ProfileClient) -> None:
     ]
 
     assert [answer.headers["Memoturn-Txid"] for answer in answers] == [txid] * len(answers)
+
+
+def test_refusal_names_the_transaction_to_those_who_may_ask(connect: Connect, alice: ProfileClient) -> None:
+    txid = str(alice.ingest(diet("vegan"))["txid"])
+
+    answers = [
+        alice.request("POST", "/recall", {}),
+        alice.request("POST", "/memories", {"memories": []}),
+        alice.request("POST", "/recall", {"query": "x"}, headers={"Memoturn-Min-Txid": "x"}),
+        alice.request("POST", "/recall", {"query": "x"}, headers={"Memoturn-Min-Txid": "999"}),
+    ]
+    others = [
+        alice.request("POST", "/recall", {"query": "x"}, headers={"X-Project-ID": "proj_none"}),
+        alice.request("GET", "/v1/memory/home"),
+        connect(key="nonsense").request("POST", "/recall", {"query": "x"}),
+        connect("Alice").request("POST", "/recall", {"query": "x"}),
+        connect("nobody").request("POST", "/recall", {}),
+    ]
+
+    assert [(answer.status_code, answer.headers["Memoturn-Txid"]) for answer in answers] == [
+        *[(400, txid)] * 3,
+        (503, txid),
+    ]
+    assert [(answer.status_code, answer.headers["Memoturn-Txid"]) for answer in others] == [
+        (404, "0"),
+        (403, "0"),
+        (401, "0"),
+        (400, "0"),
+        (400, "0"),
+    ]
 
 
 def test_answer_to_a_change_names_its_transaction(alice: ProfileClient) -> None:

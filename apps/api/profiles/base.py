@@ -8,10 +8,11 @@ from rest_framework.response import Response
 
 from apps.api.errors import NotImplementedHere, status_of
 from apps.api.schema import ApiSchema, ProfileRefusalOutput
-from apps.api.views import ApiView
+from apps.api.views import ApiView, BeyondToken
+from apps.apikeys.selectors import Authenticated
 from apps.core.errors import DomainError, Malformed, NotFound, Unavailable
 from apps.core.scoping import tenant_transaction
-from apps.memories.spaces import find_end_user, name_in_namespace, space_now
+from apps.memories.spaces import find_end_user, find_namespace, find_person, name_in_namespace, space_now
 from apps.projects.scope import Scope
 
 NAME: Final = frozenset(string.ascii_lowercase + string.digits + "_-")
@@ -81,11 +82,33 @@ class ProfileView(ApiView):
     _found: Scope | None = None
     _txid: int | None = None
 
+    def confine(self, token: Authenticated) -> None:
+        """Raises BeyondToken unless the token is of the request's namespace or profile, known or not."""
+        scope, ns, profile = self.caller, self.kwargs["ns"], self.kwargs.get("profile", "")
+        if not is_name(ns) or not (is_name(profile) or not profile):
+            raise BeyondToken
+        if token.profile_id is not None:
+            named = find_person(scope, name_in_namespace(scope, ns, profile)) if profile else None
+            is_mine = named == token.profile_id
+        else:
+            is_mine = ns != scope.tenant.name and find_namespace(scope, ns) == token.namespace_id
+        if not is_mine:
+            raise BeyondToken
+
     def headers_of(self, response: Response) -> Mapping[str, str]:
-        """Memoturn-Txid, unless the request was refused before its profile was looked up, or failed."""
-        if self._txid is None and self._found is not None and response.status_code < 500:
-            self._txid = txid_of(self._found)
-        return {} if self._txid is None else {"Memoturn-Txid": str(self._txid)}
+        """Memoturn-Txid: 0 of a profile that is unknown, and to a caller who may not ask, and of an error of ours."""
+        if self._txid is None and self.is_let_in and response.status_code != 500:
+            self._txid = txid_of(self._found or self._refused())
+        return {"Memoturn-Txid": str(self._txid or 0)}
+
+    def _refused(self) -> Scope:
+        """The profile of a request that was refused before its handler looked the profile up."""
+        scope, names = self.caller, self.kwargs
+        try:
+            space = find_end_user(self.scope(), self.owner(names["ns"], names.get("profile", "")))
+        except DomainError:
+            return scope
+        return scope.in_spaces(space) if space else scope
 
     def refusal(self, error: DomainError, *, request_id: str) -> tuple[dict[str, Any], int]:
         """``{"error": message, "code"}``, and a status that clients of profiles know."""

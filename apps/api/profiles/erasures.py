@@ -1,6 +1,7 @@
-"""/v1/memory/{ns}/{profile}/erasures: a program asks for an erasure, and a person confirms it in the browser."""
+"""/v1/memory/{ns}/{profile}/erasures: a program asks for an erasure, which a person confirms in the browser."""
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample
@@ -9,40 +10,53 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Label, WholeInQuery
+from apps.api.fields import Choice, Flag, Label, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
-from apps.api.profiles.base import ProfileView
+from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.output import milliseconds
+from apps.api.v1.receipts import ReceiptOutput
+from apps.core.errors import Invalid
+from apps.erasure.receipt_log import erasure_id, receipts_of_erasures, uid_of
+from apps.erasure.targets import MOST_MEMORIES
 from apps.ingest.sessions import memories_of_session
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.typed import KEYED
 from apps.memories.typed_selectors import describe_typed, ids_under, public_ids
 from apps.projects.scope import Scope
 from apps.retention.memory_selection import MemorySelection
-from apps.retention.requests import ForgetRequestNotFound, OpenedRequest, ask, get_request, list_requests
+from apps.retention.requests import (
+    ForgetRequestNotFound,
+    OpenedRequest,
+    ask,
+    cancel,
+    get_erasing,
+    list_requests,
+)
 from apps.retention.states import RequestState
 
 MOST: Final = 1_000
 PREFIX: Final = "ers_"
-STATUS: Final[Mapping[RequestState, str]] = {
-    RequestState.PENDING: "pending",
-    RequestState.CONFIRMED: "completed",
-    RequestState.REFUSED: "refused",
-    RequestState.EXPIRED: "expired",
-    RequestState.CANCELLED: "cancelled",
-}
+STATES: Final = ("pending", "grace", "blocked", "completed", "refused", "expired", "cancelled")
+TARGETS: Final = ("memory_id", "topic_key", "session_id")
+
+
+class TooManyToErase(Invalid):
+    """This names more than ten thousand memories: name fewer, or have a person erase the profile."""
+
+    code = "TOO_MANY_TO_ERASE"
 
 
 class ErasureInput(Input):
     """Exactly one of a memory, a topic with its type, and a session."""
 
-    one_of = ("memory_id", "topic_key", "session_id")
+    one_of = TARGETS
 
     memory_id = Label(required=False)
     topic_key = Label(required=False, max_length=256, help_text="Every memory under it, current or replaced.")
     type = Choice(choices=KEYED, required=False, help_text="Of the topic key.")
     session_id = Label(required=False, max_length=256, help_text="Every memory of it.")
+    turns = Flag(required=False, help_text="Of a session: also its turns.")
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
@@ -50,6 +64,8 @@ class ErasureInput(Input):
             raise _refusal("give exactly one of memory_id, topic_key and session_id")
         if ("topic_key" in fields) != ("type" in fields):
             raise _refusal("a topic_key needs its type, and only a topic_key has one")
+        if "turns" in fields and "session_id" not in fields:
+            raise _refusal("only a session has turns")
         return fields
 
 
@@ -59,15 +75,31 @@ class ErasurePageInput(Parameters):
     limit = WholeInQuery(default=100, min_value=1, max_value=MOST)
 
 
+class BlockersOutput(serializers.Serializer[Any]):
+    legal_holds = serializers.ListField(child=serializers.CharField(), help_text="Their cases.")
+
+
 class ErasureOutput(serializers.Serializer[Any]):
-    erasure_id = serializers.CharField(help_text="`ers_` and a number.")
+    erasure_id = serializers.CharField(help_text="`ers_` and 32 hex digits: also the receipt's `erasure`.")
     status = serializers.ChoiceField(
-        choices=sorted(STATUS.values()), help_text="`pending`: a person has to confirm it."
+        choices=STATES,
+        help_text="`pending`: a person has to confirm it. `grace`: confirmed and hidden, erased at `grace_until`. "
+        "`blocked`: by a legal hold; it goes on when the hold is lifted.",
     )
-    memory_ids = serializers.ListField(child=serializers.CharField(), help_text="Those that still exist.")
+    target = serializers.DictField(help_text="As it was named.")
+    memory_ids = serializers.ListField(child=serializers.CharField(), help_text="Those that it was about.")
     requested_at = serializers.IntegerField(help_text="Milliseconds since 1970.")
-    grace_until = serializers.IntegerField(help_text="Until then it can be confirmed.")
+    grace_until = serializers.IntegerField(
+        allow_null=True,
+        help_text="Until then it can be confirmed; once it is, until then it can be undone. null: blocked.",
+    )
+    blocked_by = BlockersOutput(allow_null=True)
     completed_at = serializers.IntegerField(allow_null=True)
+    receipt = ReceiptOutput(allow_null=True, help_text="The newest: `memsync receipt verify` verifies it offline.")
+
+
+class AskedErasureOutput(ErasureOutput):
+    txid = serializers.IntegerField(help_text="The profile's latest change.")
 
 
 class ErasuresOutput(serializers.Serializer[Any]):
@@ -81,14 +113,14 @@ class ErasuresView(ProfileView):
     def get(self, request: Request, ns: str, profile: str) -> Response:
         """List the erasures that were asked for, the newest first."""
         asked, scope = self.read_parameters(ErasurePageInput), self.found(ns, profile)
-        page = list_requests(scope, limit=asked["limit"], now=self.now())
-        return Response({"erasures": [_body(scope, one) for one in page.requests]})
+        page = list_requests(scope, erasing=True, limit=asked["limit"], now=self.now())
+        return Response({"erasures": _bodies(scope, page.requests)})
 
     @operation(
         "profile_erase",
         request=ErasureInput,
         examples=[OpenApiExample("a topic", {"topic_key": "user.diet", "type": "fact"}, request_only=True)],
-        responses={202: ErasureOutput},
+        responses={202: AskedErasureOutput},
     )
     def post(self, request: Request, ns: str, profile: str) -> Response:
         """Ask for an erasure.  Nothing changes until a person confirms it in the browser, with a fresh step-up.
@@ -103,34 +135,68 @@ class ErasuresView(ProfileView):
             ids = ids_under(scope, fields["type"], fields["topic_key"], now=now)
         else:
             ids = memories_of_session(scope, fields["session_id"], now=now)
-        if not ids:
+        if not ids and not fields.get("turns"):
             raise MemoryNotFound
-        made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), now=now)
-        return Response(_body(scope, made), status=202)
+        if len(ids) > MOST_MEMORIES:
+            raise TooManyToErase
+        # Kept with the request: once erased, the memories name themselves no longer.
+        target = {**fields, "memory_ids": sorted(public_ids(scope, ids).values())}
+        made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), erases=target, now=now)
+        self.reached(txid := txid_of(scope))
+        return Response(_bodies(scope, [made])[0] | {"txid": txid}, status=202)
 
 
 class ErasureView(ProfileView):
-    permissions: ClassVar = {"GET": "memory:forget_request"}
+    permissions: ClassVar = {"GET": "memory:forget_request", "DELETE": "memory:forget_request"}
 
     @operation("profile_erasure", responses=ErasureOutput)
     def get(self, request: Request, ns: str, profile: str, erasure_id: str) -> Response:
-        """One erasure that was asked for."""
+        """One erasure that was asked for, with its newest receipt."""
         scope = self.known(ns, profile)
-        number = erasure_id.removeprefix(PREFIX)
-        if erasure_id == number or not (number.isascii() and number.isdigit()) or len(number) > 18:
-            raise ForgetRequestNotFound
-        return Response(_body(scope, get_request(scope, int(number), now=self.now())))
+        return Response(_bodies(scope, [get_erasing(scope, _uid(erasure_id), now=self.now())])[0])
+
+    @operation("profile_erasure_cancel", request=None, responses=ErasureOutput)
+    def delete(self, request: Request, ns: str, profile: str, erasure_id: str) -> Response:
+        """Cancel an erasure that no person has confirmed.  Once confirmed, a person can undo it until `grace_until`."""
+        scope, now = self.known(ns, profile), self.now()
+        one = get_erasing(scope, _uid(erasure_id), now=now)
+        return Response(_bodies(scope, [cancel(scope, one.id, now=now)])[0])
 
 
-def _body(scope: Scope, one: OpenedRequest) -> dict[str, Any]:
+def _uid(erasure_id: str) -> uuid.UUID:
+    uid = uid_of(erasure_id, PREFIX)
+    if uid is None:
+        raise ForgetRequestNotFound
+    return uid
+
+
+def _bodies(scope: Scope, asked: Sequence[OpenedRequest]) -> list[dict[str, Any]]:
+    uids = [one.erasure_uid for one in asked if one.erased_at and one.erasure_uid]
+    receipts = receipts_of_erasures(scope, uids) if uids else {}
+    return [_body(one, receipts.get(one.erasure_uid or uuid.UUID(int=0), ())) for one in asked]
+
+
+def _body(one: OpenedRequest, receipts: Sequence[Any]) -> dict[str, Any]:
+    target: Mapping[str, Any] = one.target
     return {
-        "erasure_id": f"{PREFIX}{one.id}",
-        "status": STATUS[one.state],
-        "memory_ids": list(public_ids(scope, one.choice.memory_ids).values()),
+        "erasure_id": erasure_id(one.erasure_uid or uuid.UUID(int=0)),
+        "status": _status(one),
+        "target": {name: value for name, value in target.items() if name != "memory_ids"},
+        "memory_ids": target.get("memory_ids", []),
         "requested_at": milliseconds(one.created_at),
-        "grace_until": milliseconds(one.expires_at),
-        "completed_at": milliseconds(one.decided_at) if one.state is RequestState.CONFIRMED else None,
+        "grace_until": milliseconds(one.erase_at if one.state is RequestState.CONFIRMED else one.expires_at),
+        "blocked_by": {"legal_holds": list(one.blocked_by)} if one.blocked_by else None,
+        "completed_at": milliseconds(one.erased_at),
+        "receipt": receipts[-1].file if receipts else None,
     }
+
+
+def _status(one: OpenedRequest) -> str:
+    if one.state is not RequestState.CONFIRMED:
+        return one.state.value
+    if one.erased_at is not None:
+        return "completed"
+    return "blocked" if one.blocked_by else "grace"
 
 
 def _refusal(message: str) -> serializers.ValidationError:
