@@ -95,6 +95,11 @@ app.conf.beat_schedule = {
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
+    "shred branches that have ended": {
+        "task": "retention.end_branches",
+        "schedule": 300.0,
+        "options": {"expires": 300.0},
+    },
     "delete old request counts": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
     "delete sessions that have expired": {"task": "accounts.sweep_sessions", "schedule": 3600.0},
     "delete old recall traces": {"task": "recall.sweep_traces", "schedule": 3600.0},

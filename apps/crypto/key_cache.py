@@ -113,9 +113,7 @@ class _Cache:
             root=root,
             identity=identity,
             salt=keyring.space_salt(tenant, space.uid),
-            identity_salt=(
-                None if space.identity_uid == space.uid else keyring.space_salt(tenant, space.identity_uid)
-            ),
+            identity_salt=(None if space.identity_uid == space.uid else keyring.space_salt(tenant, space.identity_uid)),
             tenant=tenant,
             space=space,
             tally=keys.tallies[version],

@@ -41,6 +41,18 @@ ALONG: Final = (
     ("links", "sources_objectmemory", ("memory_id",)),
 )
 
+_COPIES: Final = """
+select copied.id from memories_memory copied
+ where copied.tenant_id = %(tenant)s and copied.copied_from = any(%(ids)s::bigint[])
+union
+select same.id from memories_memory memory
+  join projects_space origin on origin.tenant_id = memory.tenant_id and origin.id = memory.space_id
+  join projects_space branch on branch.tenant_id = origin.tenant_id and branch.origin_uid = origin.uid
+  join memories_memory same on same.tenant_id = branch.tenant_id and same.space_id = branch.id
+   and same.public_id = memory.public_id
+ where memory.tenant_id = %(tenant)s and memory.id = any(%(ids)s::bigint[])
+order by 1"""
+
 
 def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     """Permanently delete these memories, their derived rows, and every export file that contains one.
@@ -96,6 +108,22 @@ def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
             )
 
 
+def copies_of(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
+    """Return the memories of branches that are copies of these, or that state the same; ascending.
+
+    A branch has no branches.  Call it inside the tenant's transaction.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_COPIES, {"tenant": scope.tenant_id, "ids": list(memory_ids)})
+        return [memory_id for (memory_id,) in cursor.fetchall()]
+
+
+def lock_copies(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
+    """Lock and return the copies of these memories that are not under a legal hold."""
+    rows = Memory.objects.within_tenant(scope).filter(pk__in=copies_of(scope, memory_ids), legal_hold=False)
+    return list(rows.order_by("pk").select_for_update().values_list("pk", flat=True))
+
+
 def with_derived(
     scope: Scope, memory_ids: Iterable[int], source_ids: Sequence[int] = ()
 ) -> tuple[list[int], list[int]]:
@@ -119,7 +147,7 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
     with tenant_transaction(scope):
         sources = _sources(scope, memory_ids)
         chosen, derived = with_derived(scope, memory_ids, sources if with_sources else ())
-        found = Counter({"memories": len(chosen), "derived": len(derived)})
+        found = Counter({"memories": len(chosen), "derived": len(derived), "copies": _copies_among(scope, chosen)})
         every = [*chosen, *derived]
         for kind, table, columns in ALONG:
             for column in columns:
@@ -133,16 +161,19 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
 def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
     """Delete these memories, data derived from them, and pending candidates with the same text; return their number.
 
-    Summaries of them are deleted; topic summaries are remade without them.  with_sources: also delete the turns, state
-    items and records of external objects they were made from.  Each batch is one transaction, so an interrupted call
-    can be repeated.
+    Copies in branches are deleted too.  So are summaries; topic summaries are remade without them.
+    with_sources: also delete the turns, state items and records of external objects they were made from.  Each batch
+    is one transaction, so an interrupted call can be repeated.
     """
     gone = 0
     for space_id, ids in _by_space(scope, memory_ids):
         for start in range(0, len(ids), BATCH):
             with tenant_transaction(scope):
                 gone += _erase(scope, space_id, ids[start : start + BATCH], with_sources=with_sources, now=now)
-    return gone
+    with tenant_transaction(scope):
+        # Of a branch that was made since the memories were looked up; its copies name what they are copies of.
+        copies = copies_of(scope, memory_ids)
+    return gone + erase(scope, copies, with_sources=with_sources, now=now) if copies else gone
 
 
 def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
@@ -249,6 +280,12 @@ def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
     _delete(scope, "summaries_cluster", "id", sorted(set(cluster_ids) - left))
     Cluster.objects.within(scope).filter(pk__in=left).update(summary_id=None)
     enqueue(scope, "summarize", sorted(left), now=now)
+
+
+def _copies_among(scope: Scope, memory_ids: Sequence[int]) -> int:
+    """Count those of these memories that are in branches."""
+    branches = Space.objects.within(scope).exclude(origin_uid=None).values("pk")
+    return Memory.objects.within_tenant(scope).filter(pk__in=memory_ids, space_id__in=branches).count()
 
 
 def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:

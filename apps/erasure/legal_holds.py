@@ -25,9 +25,13 @@ from apps.projects.scope import Scope
 CASE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}", re.ASCII)
 BATCH: Final = 2_000
 
+# The origins of branches: a hold on a space covers its branches.
+_ORIGINS: Final = """select origin.id from projects_space branch
+    join projects_space origin on origin.tenant_id = branch.tenant_id and origin.uid = branch.origin_uid
+    where branch.tenant_id = hold.tenant_id and {}"""
 # Whether ``hold`` covers ``memory``.
-_FOR: Final = """(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
-    or hold.memory_id = memory.id)"""
+_FOR: Final = f"""(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
+    or hold.memory_id = memory.id or hold.space_id in ({_ORIGINS.format("branch.id = memory.space_id")}))"""
 _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id = %(tenant)s and id in (
     select memory.id from memories_memory memory where memory.tenant_id = %(tenant)s and not memory.legal_hold
       and exists (select from erasure_hold hold
@@ -36,7 +40,8 @@ _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id 
 # The cases of the holds in force that cover any of these memories or spaces.
 _OVER: Final = f"""select hold.case from erasure_hold hold
     where hold.tenant_id = %(tenant)s and hold.lifted_at is null
-      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s) or exists (
+      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s)
+      or hold.space_id in ({_ORIGINS.format("branch.id = any(%(spaces)s)")}) or exists (
         select from memories_memory memory where memory.tenant_id = hold.tenant_id
           and (memory.id = any(%(memories)s) or memory.space_id = any(%(spaces)s)) and {_FOR}))
     order by hold.id"""  # noqa: S608  (fixed texts of ours)
@@ -65,7 +70,7 @@ class HeldTargetNotFound(NotFound):
 
 
 def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
-    """Set a hold on the tenant, a project, a space or a memory.  It also covers soft-deleted memories.
+    """Set a hold on the tenant, a project, a space with its branches, or a memory.  It also covers soft-deleted ones.
 
     Raises CaseRefused, HeldTargetNotFound.
     """

@@ -95,9 +95,10 @@ def count_target(
         return count_by_kind(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id), most=most).rows)
     if found.memory_ids:
         counts += hard_delete.count(scope, found.memory_ids[:most], with_sources=with_sources)
+    counts["branches"] += sum(space.origin_uid is not None for space in found.spaces)
     for space in found.spaces:
         counts += count_by_kind(shredding.plan_space(scope, space.uid, most=most).rows)
-    return counts
+    return +counts
 
 
 def count_by_kind(counted: Mapping[str, int]) -> Counter[str]:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.core.slices import SLICE_SECONDS
+from apps.erasure.branches import shred_ended
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 from apps.retention.requests import expire_requests
@@ -21,6 +22,12 @@ def expire_due_requests(**_: object) -> None:
     """Expire overdue forget requests and old tombstones, in every tenant."""
     sweep_each_tenant(partial(expire_requests, now=timezone.now()), logger)
     sweep_each_tenant(partial(forget_old, now=timezone.now()), logger)
+
+
+@shared_task(name="retention.end_branches")  # type: ignore[untyped-decorator]
+def shred_ended_branches(**_: object) -> None:
+    """Shred branches whose time is over, in every tenant."""
+    sweep_each_tenant(partial(shred_ended, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]

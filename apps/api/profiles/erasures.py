@@ -15,6 +15,7 @@ from apps.api.operations import operation
 from apps.api.profiles.base import ProfileView
 from apps.api.profiles.output import milliseconds
 from apps.ingest.sessions import memories_of_session
+from apps.memories.branches import with_branches
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.typed import KEYED
 from apps.memories.typed_selectors import describe_typed, ids_under, public_ids
@@ -100,9 +101,11 @@ class ErasuresView(ProfileView):
         if "memory_id" in fields:
             ids = [describe_typed(scope, fields["memory_id"], now=now).memory.id]
         elif "topic_key" in fields:
-            ids = ids_under(scope, fields["type"], fields["topic_key"], now=now)
+            parts = with_branches(scope)
+            ids = [one for part in parts for one in ids_under(part, fields["type"], fields["topic_key"], now=now)]
         else:
-            ids = memories_of_session(scope, fields["session_id"], now=now)
+            parts = with_branches(scope)
+            ids = [one for part in parts for one in memories_of_session(part, fields["session_id"], now=now)]
         if not ids:
             raise MemoryNotFound
         made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), now=now)
