@@ -94,11 +94,11 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
             with tenant_transaction(scope):
                 environment = _environment(scope, ids)
                 chosen = _topic(scope, ids) if target.kind == TargetKind.TOPIC else list(ids)
-                copies = sorted({*hard_delete.copies_of(scope, chosen)} - {*chosen})
-                chosen = sorted([*chosen, *copies])
-                branches = _branches_with(scope, chosen)
-            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": chosen}
-            named |= {"branches": branches} if branches else {}
+                chosen = sorted({*chosen, *hard_delete.copies_of(scope, chosen)})
+                copies = _elsewhere(scope, chosen, ids)
+            mine = [one for one in chosen if one not in copies]
+            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": mine}
+            named |= {"copies": sorted(copies)} if copies else {}
             return FoundTarget(named=named, environment=environment, memory_ids=chosen)
         case TargetKind.SPACE:
             space = shredding.get_space(scope, target.space_uid or uuid.UUID(int=0))
@@ -138,11 +138,11 @@ def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
     return found[0] if len(set(found)) == 1 else ""
 
 
-def _branches_with(scope: Scope, memory_ids: Sequence[int]) -> list[str]:
-    """Return the uids of the branches that have any of these memories."""
-    rows = Memory.objects.within_tenant(scope).filter(pk__in=memory_ids)
-    spaces = Space.objects.within(scope).filter(pk__in=set(rows.values_list("space_id", flat=True)))
-    return [str(one.uid) for one in spaces.exclude(origin_uid=None).order_by("pk")]
+def _elsewhere(scope: Scope, memory_ids: Sequence[int], given: Sequence[int]) -> set[int]:
+    """Return those of these memories that are in no space of the given ones: copies in branches."""
+    mine = Memory.objects.within_tenant(scope)
+    spaces = set(mine.filter(pk__in=given).values_list("space_id", flat=True))
+    return set(mine.filter(pk__in=memory_ids).exclude(space_id__in=spaces).values_list("pk", flat=True))
 
 
 def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
