@@ -712,6 +712,9 @@ TABLE = (
             ("sessions/<str:session_id>", "DELETE", "memory:update", None, 204, 204),
             ("sessions/<str:session_id>/turns", "GET", "history:read", None, 200, 200),
             ("sessions/<str:session_id>/turns", "POST", "history:write", {"role": "user", "content": "Hi."}, 201, 201),
+            ("branches", "GET", "memory:read", None, 200, 200),
+            ("branches", "POST", "memory:update", {"name": "what-if"}, 201, 404),
+            ("branches/<str:branch>", "DELETE", "memory:update", None, 404, 404),
             ("checkpoints", "GET", "memory:read", None, 200, 200),
             ("checkpoints", "POST", "memory:update", {"name": "before"}, 201, 404),
             ("rewind", "POST", "memory:update", {"to": "0", "dry_run": True}, 200, 404),
@@ -825,7 +828,7 @@ ROUTED = list(_routed(get_resolver().url_patterns))
 # What a view says about itself.  All else of ApiView is the same for every route.
 OF_A_VIEW = {
     *("permissions", "people", "fresh", "destroys", "reads", "meters", "silent_answer", "silent_status"),
-    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal", "headers_of", "refuses"),
+    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal", "headers_of", "refuses", "query"),
 }
 OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     OpenView: {"authentication_classes"},
@@ -1069,7 +1072,8 @@ WITH_NOTHING, WITH_THEIR_OWN = pytest.param(False, id="with nothing"), pytest.pa
 
 # What a stranger with a profile of that name gets, asking about their own: the name is in use; nothing changes.
 IN_THEIR_OWN = {
-    f"POST /v1/memory/<str:ns>/<str:profile>/{path}": status for path, status in (("checkpoints", 409), ("rewind", 200))
+    f"POST /v1/memory/<str:ns>/<str:profile>/{path}": status
+    for path, status in (("branches", 409), ("checkpoints", 409), ("rewind", 200))
 }
 
 
