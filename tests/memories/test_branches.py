@@ -248,6 +248,18 @@ def test_a_branch_of_a_sealed_space_is_sealed(scope: Scope) -> None:
     assert hit.memory.tags == ["tag"]
 
 
+def test_sealing_a_space_seals_its_branches(scope: Scope) -> None:
+    write(scope, stated("diet", "vegan", session_id="s-1"))
+    create_branch(scope, "try", now=minute(1))
+    for profile in (Profile.SEALED, Profile.SEARCHABLE):
+        assert set_profile(scope, scope.space.id, profile, now=minute(2)) == 1
+        branch = in_branch(scope, "try")
+        assert branch.space.is_sealed == (profile == Profile.SEALED)
+        with tenant_transaction(scope):
+            assert (Memory.objects.within(branch).get().session_token is None) == (profile == Profile.SEALED)
+        assert recall_typed(branch, TypedQuery(query=Plaintext("diet")), now=minute(3)).hits
+
+
 def test_a_memory_that_does_not_decrypt_is_left_out(scope: Scope) -> None:
     old, broken = write(scope, stated("diet", "vegetarian"), stated("diet", "vegan"))
     with tenant_transaction(scope):
