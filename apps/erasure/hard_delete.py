@@ -20,6 +20,7 @@ from apps.memories.spaces import lock_space
 from apps.outbox.services import enqueue
 from apps.projects.models import Project, Space
 from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import branches_of
 from apps.sources.models import ObjectMemory
 from apps.summaries.models import Cluster, ClusterMember
 from apps.transfers.exports.files import discard
@@ -40,18 +41,6 @@ ALONG: Final = (
     ("links", "ingest_derivedfact", ("memory_id",)),
     ("links", "sources_objectmemory", ("memory_id",)),
 )
-
-_COPIES: Final = """
-select copied.id from memories_memory copied
- where copied.tenant_id = %(tenant)s and copied.copied_from = any(%(ids)s::bigint[])
-union
-select same.id from memories_memory memory
-  join projects_space origin on origin.tenant_id = memory.tenant_id and origin.id = memory.space_id
-  join projects_space branch on branch.tenant_id = origin.tenant_id and branch.origin_uid = origin.uid
-  join memories_memory same on same.tenant_id = branch.tenant_id and same.space_id = branch.id
-   and same.public_id = memory.public_id
- where memory.tenant_id = %(tenant)s and memory.id = any(%(ids)s::bigint[])
-order by 1"""
 
 
 def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
@@ -113,9 +102,20 @@ def copies_of(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
 
     A branch has no branches.  Call it inside the tenant's transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_COPIES, {"tenant": scope.tenant_id, "ids": list(memory_ids)})
-        return [memory_id for (memory_id,) in cursor.fetchall()]
+    given = list(memory_ids)
+    mine = Memory.objects.within_tenant(scope)
+    found = set(mine.filter(copied_from__in=given).values_list("pk", flat=True))
+    rows = mine.filter(pk__in=given).values_list("space_id", "public_id")
+    origins = (
+        Space.objects.within(scope).filter(pk__in={space_id for space_id, _ in rows}).values_list("uid", flat=True)
+    )
+    if branches := branches_of(scope, list(origins)):
+        # A branch has its origin's identity key, and no other space has it: public ids are equal only in these.
+        same = mine.filter(
+            space_id__in=[one.pk for one in branches], public_id__in={public_id for _, public_id in rows}
+        )
+        found |= set(same.values_list("pk", flat=True))
+    return sorted(found)
 
 
 def lock_copies(scope: Scope, memory_ids: Iterable[int]) -> list[int]:

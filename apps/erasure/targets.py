@@ -96,8 +96,8 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
                 chosen = _topic(scope, ids) if target.kind == TargetKind.TOPIC else list(ids)
                 chosen = sorted({*chosen, *hard_delete.copies_of(scope, chosen)})
                 copies = _elsewhere(scope, chosen, ids)
-            mine = [one for one in chosen if one not in copies]
-            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": mine}
+            rest = [one for one in chosen if one not in copies]
+            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": rest}
             named |= {"copies": sorted(copies)} if copies else {}
             return FoundTarget(named=named, environment=environment, memory_ids=chosen)
         case TargetKind.SPACE:
