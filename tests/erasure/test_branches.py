@@ -47,6 +47,8 @@ from apps.retention.subject_requests import PrivacyKind, hand_over, open_request
 from apps.retention.tasks import shred_ended_branches
 from apps.transfers.exports import filters
 from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.services import start_for_person
+from apps.transfers.models.exports import ExportJob, ExportStatus
 from apps.transparency.receipts import verify
 from tests.makers import make_scope
 
@@ -417,6 +419,21 @@ def test_an_export_of_a_person_has_their_branches_and_one_of_the_tenant_has_none
     with tenant_transaction(scope):
         exported = filters.matching(acme.scope, ExportFilters(), space_id=None, asked_at=NOW, now=NOW)
         assert {row.space_id for row in exported} == {scope.space.id}
+
+
+def test_an_ended_branch_waits_for_the_file_that_it_is_in(acme: OpenedTenant, scope: Scope) -> None:
+    write(scope, stated("diet", "vegan"))
+    write(make_scope(acme, "bob"), stated("diet", "vegan"), owner="bob")
+    create_branch(make_scope(acme, "bob"), "other", lasts=timedelta(minutes=1), now=NOW)
+    create_branch(scope, "one", lasts=timedelta(minutes=1), now=NOW)
+    asked, _ = open_request(scope, PrivacyKind.EXPORT, now=NOW)
+    job = start_for_person(acme.scope, scope.space.owner_id, asked.id, now=NOW)
+
+    assert shred_ended(acme.scope, now=NOW + timedelta(minutes=5)) == 1, "that of another person"
+    with tenant_transaction(scope):
+        ExportJob.objects.within(scope).filter(pk=job.pk).update(status=ExportStatus.EXPIRED)
+
+    assert shred_ended(acme.scope, now=NOW + timedelta(minutes=10)) == 1
 
 
 def test_a_plan_counts_copies_and_branches(acme: OpenedTenant, scope: Scope) -> None:
