@@ -43,7 +43,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from text.terms import terms
 
-MOST: Final = 20_000  # memories of a branch: they are copied in one transaction
+MOST: Final = 10_000  # memories of a branch: they are copied in one transaction
 BATCH: Final = 500
 UNEMBEDDED: Final = ("task",)
 
@@ -51,7 +51,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class TooLargeToBranch(Conflict):
-    """This end user has more than 20,000 memories, too many for a branch."""
+    """This end user has more than 10,000 memories, too many for a branch."""
 
     code = "TOO_LARGE_TO_BRANCH"
 
