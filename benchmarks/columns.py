@@ -25,8 +25,9 @@ MAIN: dict[str, Columns] = {
         sealed="text_ct summary_ct content_ct keywords_ct fields_ct metadata_ct label_ct tags_ct handles_ct said_ct "
         "parts_ct analysis_ct",
         keyed="public_id slot value_mac text_mac said_mac tag_tokens actor_token session_token",
-        plain="id created_at tenant_id space_id project_id environment updated_at created_txid changed_txid type "
-        "key_version revision source source_kind event_type tier is_summary pinned from_assistant validity "
+        plain="id created_at tenant_id space_id project_id environment updated_at copied_from created_txid "
+        "changed_txid type key_version revision source source_kind event_type tier is_summary pinned from_assistant "
+        "validity "
         "superseded_by_id superseded_at superseded_reason retention_status expires_at archive_at hard_delete_at "
         "deleted_at deletion_method legal_hold source_strength repetition_count extractor_confidence type_prior "
         "confidence importance platform_importance access_count last_accessed_at last_used_at event_at "
@@ -179,7 +180,7 @@ MAIN: dict[str, Columns] = {
     "projects_space": Columns(
         keyed="row_mac",
         plain="id created_at tenant_id uid environment kind profile identity_version owner_id namespace_id txid "
-        "doc_count term_total",
+        "doc_count term_total branch origin_uid expires_at",
     ),
     "apikeys_apikey": Columns(
         keyed="digest row_mac",

@@ -100,6 +100,11 @@ app.conf.beat_schedule = {
         "schedule": 300.0,
         "options": {"expires": 300.0},
     },
+    "shred branches that have ended": {
+        "task": "retention.end_branches",
+        "schedule": 300.0,
+        "options": {"expires": 300.0},
+    },
     "delete old request counts": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
     "delete sessions that have expired": {"task": "accounts.sweep_sessions", "schedule": 3600.0},
     "delete old recall traces": {"task": "recall.sweep_traces", "schedule": 3600.0},

@@ -20,6 +20,7 @@ from apps.projects.scope import Environment
 from apps.tenants.grants import GRANTED
 
 ENVIRONMENT: Final = "X-Environment"  # read with the key, on every route
+BRANCH_NAME: Final = "^[a-z0-9][a-z0-9_-]{0,63}$"
 HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-End-User-ID": (
         {"type": "string", "maxLength": 256, "pattern": LABEL},
@@ -28,6 +29,10 @@ HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-Project-ID": (
         {"type": "string", "pattern": "^[A-Za-z0-9_-]{0,64}$"},
         "The project; by default, and if empty, the key's project, else the tenant's default project.",
+    ),
+    "Memoturn-Branch": (
+        {"type": "string", "pattern": BRANCH_NAME},
+        "A branch of the profile, or `main`.  The parameter `branch` is the same.",
     ),
     ENVIRONMENT: (
         {"type": "string", "enum": ["", *(environment.value for environment in Environment)]},

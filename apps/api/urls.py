@@ -74,6 +74,7 @@ from apps.api.memory.upload import UploadView
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
 from apps.api.platform.nodes import MemoryNodesView
 from apps.api.profiles.audit import NamespaceAuditView, ProfileAuditView
+from apps.api.profiles.branches import BranchesView, BranchView
 from apps.api.profiles.checkpoints import CheckpointsView, RewindView
 from apps.api.profiles.erasures import ErasuresView, ErasureView
 from apps.api.profiles.extract import ExtractView
@@ -212,6 +213,8 @@ urlpatterns = [
     path("v1/memory/<str:ns>/<str:profile>/sessions", ProfileSessionsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>", ProfileSessionView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>/turns", ProfileTurnsView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/branches", BranchesView.as_view()),
+    path("v1/memory/<str:ns>/<str:profile>/branches/<str:branch>", BranchView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/checkpoints", CheckpointsView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/rewind", RewindView.as_view()),
     path("v1/memory/<str:ns>/<str:profile>/policy", ProfilePolicyView.as_view()),

@@ -210,12 +210,16 @@ class ApiView(APIView):
 
     def read_parameters(self, kind: type[Parameters]) -> Any:
         """As ``read``, for the query string."""
-        asked = kind(data=self.request.query_params.dict())
+        asked = kind(data=self.query())
         try:
             asked.is_valid(raise_exception=True)
         except ValidationError as refused:
             raise invalid(refused, place="query") from None
         return asked.validated_data
+
+    def query(self) -> dict[str, Any]:
+        """The parameters of the operation, as the query string has them."""
+        return dict(self.request.query_params.dict())
 
     def now(self) -> datetime:
         return timezone.now()

@@ -80,6 +80,8 @@ class AuditAction(StrEnum):
     MEMORY_ADD = "memory.add"
     MEMORY_CHECKPOINT = "memory.checkpoint"
     MEMORY_REWIND = "memory.rewind"
+    MEMORY_BRANCH = "memory.branch"
+    MEMORY_BRANCH_END = "memory.branch_end"
     MEMORY_BROWSE = "memory.browse"
     MEMORY_ERASE_AGAIN = "memory.erase_again"
     MEMORY_EXPIRE = "memory.expire"

@@ -33,7 +33,8 @@ class Owner:
         if self.name is None:
             return f"{self.space.kind.value} {self.space.owner_id}"
         name = shown_name(self.name.reveal())
-        return name if self.space.kind == SpaceKind.END_USER else f"{self.space.kind.value} {name}"
+        branch = f" (branch {self.space.branch})" if self.space.branch else ""
+        return f"{name}{branch}" if self.space.kind == SpaceKind.END_USER else f"{self.space.kind.value} {name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

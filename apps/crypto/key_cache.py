@@ -27,6 +27,9 @@ MAX_SPACES: Final = 4_096  # over all tenants; a space's derived keys and rotati
 KEEP_SECONDS: Final = 300.0
 MAX_USES: Final = 1_000_000
 
+# Tenant, space, space of the identity key, environment, versions of the root key and of the identity key.
+_Name = tuple[uuid.UUID, uuid.UUID, uuid.UUID, str, int, int]
+
 # Rows may be encrypted under any of these.  Pending keys are loaded too, to find one that does not unwrap early.
 _LOADED: Final = (KeyState.PENDING, KeyState.ACTIVE, KeyState.READ_ONLY)
 
@@ -73,9 +76,7 @@ class _Cache:
         # A new lock as well: in a forked child the old one may be held by a thread that does not exist there.
         self._lock = threading.Lock()
         self._tenants: OrderedDict[uuid.UUID, _TenantKeys] = OrderedDict()
-        self._spaces: OrderedDict[tuple[uuid.UUID, uuid.UUID, str, int, int], tuple[_TenantKeys, SpaceKeys]] = (
-            OrderedDict()
-        )
+        self._spaces: OrderedDict[_Name, tuple[_TenantKeys, SpaceKeys]] = OrderedDict()
         self._unreported: Counter[tuple[uuid.UUID, int]] = Counter()
         self._services: dict[tuple[str, int | None], tuple[float, UnwrappedKey]] = {}
 
@@ -98,7 +99,7 @@ class _Cache:
 
     def space(self, tenant: uuid.UUID, space: SpaceLike, version: int, epoch: int) -> SpaceKeys:
         keys = self.tenant(tenant, epoch)
-        name = (tenant, space.uid, space.environment, version, space.identity_version)
+        name = (tenant, space.uid, space.identity_uid, space.environment, version, space.identity_version)
         with self._lock:
             held = self._spaces.get(name)
             if held is not None and held[0] is keys:
@@ -112,6 +113,7 @@ class _Cache:
             root=root,
             identity=identity,
             salt=keyring.space_salt(tenant, space.uid),
+            identity_salt=(None if space.identity_uid == space.uid else keyring.space_salt(tenant, space.identity_uid)),
             tenant=tenant,
             space=space,
             tally=keys.tallies[version],

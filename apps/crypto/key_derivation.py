@@ -5,7 +5,8 @@
     PRK            = HKDF-Extract(salt of the space, root key of the tenant and version)
     key of purpose = HKDF-Expand(PRK, "mem/1|" purpose "|" deployment "|" tenant "|" environment "|" space, size)
 
-Purposes under the root key: content (64 bytes), term, tag, vector (32).  Under the identity key: id (32).
+Purposes under the root key: content (64 bytes), term, tag, vector (32).  Under the identity key: id (32); that of a
+branch is its origin's, with the origin's salt and uid, so that a memory has one public id in both.
 For values that belong to a whole tenant, the space is the tenant's uid and the environment is empty.
 """
 
@@ -24,6 +25,10 @@ from apps.crypto.vectors import Rotation
 class SpaceLike(Protocol):
     @property
     def uid(self) -> uuid.UUID: ...
+
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        """Uid of the space whose identity key it uses: its own, or of a branch the origin's."""
 
     @property
     def environment(self) -> str: ...
@@ -58,6 +63,7 @@ class SpaceKeys:
         salt: bytes,
         tenant: uuid.UUID,
         space: SpaceLike,
+        identity_salt: bytes | None = None,
         tally: Tally | None = None,
     ) -> None:
         deployment, environment = settings.DEPLOYMENT_ID, space.environment
@@ -75,7 +81,9 @@ class SpaceKeys:
         )
         self.term: Final = aead.Mac(derive(prk, "term"))
         self.tag: Final = aead.Mac(derive(prk, "tag"))
-        self.identity: Final = aead.Mac(derive(aead.extract(salt, identity), "id"))
+        self.identity: Final = aead.Mac(
+            derive(aead.extract(identity_salt or salt, identity), "id", space=space.identity_uid)
+        )
         self._vector_key: Final = derive(prk, "vector")
         self._rotations: Final[dict[int, Rotation]] = {}
 

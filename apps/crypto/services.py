@@ -238,6 +238,10 @@ class _WholeTenant:
     identity_version: int = 1
     is_sealed: bool = False
 
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        return self.uid
+
 
 def _cipher(tenant: TenantLike, space: SpaceLike, versions: Versions, version: int) -> SpaceCipher:
     keys = key_cache.space_keys(tenant, space, version=version, epoch=versions.epoch)

@@ -20,6 +20,7 @@ from apps.memories.spaces import lock_space
 from apps.outbox.services import enqueue
 from apps.projects.models import Project, Space
 from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import branches_of
 from apps.sources.models import ObjectMemory
 from apps.summaries.models import Cluster, ClusterMember
 from apps.transfers.exports.files import discard
@@ -96,6 +97,33 @@ def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
             )
 
 
+def copies_of(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
+    """Return the memories of branches that are copies of these, or that state the same; ascending.
+
+    A branch has no branches.  Call it inside the tenant's transaction.
+    """
+    given = list(memory_ids)
+    mine = Memory.objects.within_tenant(scope)
+    found = set(mine.filter(copied_from__in=given).values_list("pk", flat=True))
+    rows = mine.filter(pk__in=given).values_list("space_id", "public_id")
+    origins = (
+        Space.objects.within(scope).filter(pk__in={space_id for space_id, _ in rows}).values_list("uid", flat=True)
+    )
+    if branches := branches_of(scope, list(origins)):
+        # A branch has its origin's identity key, and no other space has it: public ids are equal only in these.
+        same = mine.filter(
+            space_id__in=[one.pk for one in branches], public_id__in={public_id for _, public_id in rows}
+        )
+        found |= set(same.values_list("pk", flat=True))
+    return sorted(found)
+
+
+def lock_copies(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
+    """Lock and return the copies of these memories that are not under a legal hold."""
+    rows = Memory.objects.within_tenant(scope).filter(pk__in=copies_of(scope, memory_ids), legal_hold=False)
+    return list(rows.order_by("pk").select_for_update().values_list("pk", flat=True))
+
+
 def with_derived(
     scope: Scope, memory_ids: Iterable[int], source_ids: Sequence[int] = ()
 ) -> tuple[list[int], list[int]]:
@@ -119,7 +147,7 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
     with tenant_transaction(scope):
         sources = _sources(scope, memory_ids)
         chosen, derived = with_derived(scope, memory_ids, sources if with_sources else ())
-        found = Counter({"memories": len(chosen), "derived": len(derived)})
+        found = Counter({"memories": len(chosen), "derived": len(derived), "copies": _copies_among(scope, chosen)})
         every = [*chosen, *derived]
         for kind, table, columns in ALONG:
             for column in columns:
@@ -133,16 +161,19 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
 def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
     """Delete these memories, data derived from them, and pending candidates with the same text; return their number.
 
-    Summaries of them are deleted; topic summaries are remade without them.  with_sources: also delete the turns, state
-    items and records of external objects they were made from.  Each batch is one transaction, so an interrupted call
-    can be repeated.
+    Copies in branches are deleted too.  So are summaries; topic summaries are remade without them.
+    with_sources: also delete the turns, state items and records of external objects they were made from.  Each batch
+    is one transaction, so an interrupted call can be repeated.
     """
     gone = 0
     for space_id, ids in _by_space(scope, memory_ids):
         for start in range(0, len(ids), BATCH):
             with tenant_transaction(scope):
                 gone += _erase(scope, space_id, ids[start : start + BATCH], with_sources=with_sources, now=now)
-    return gone
+    with tenant_transaction(scope):
+        # Of a branch that was made since the memories were looked up; its copies name what they are copies of.
+        copies = copies_of(scope, memory_ids)
+    return gone + erase(scope, copies, with_sources=with_sources, now=now) if copies else gone
 
 
 def erase_turns(scope: Scope, turn_ids: Sequence[int], *, now: datetime) -> None:
@@ -260,6 +291,12 @@ def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
     _delete(scope, "summaries_cluster", "id", sorted(set(cluster_ids) - left))
     Cluster.objects.within(scope).filter(pk__in=left).update(summary_id=None)
     enqueue(scope, "summarize", sorted(left), now=now)
+
+
+def _copies_among(scope: Scope, memory_ids: Sequence[int]) -> int:
+    """Count those of these memories that are in branches."""
+    branches = Space.objects.within(scope).exclude(origin_uid=None).values("pk")
+    return Memory.objects.within_tenant(scope).filter(pk__in=memory_ids, space_id__in=branches).count()
 
 
 def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:

@@ -7,7 +7,7 @@ under an existing hold are marked at the start of each retention run, before any
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 
@@ -25,9 +25,12 @@ from apps.projects.scope import Scope
 CASE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}", re.ASCII)
 BATCH: Final = 2_000
 
-# Whether ``hold`` covers ``memory``.
-_FOR: Final = """(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
-    or hold.memory_id = memory.id)"""
+# Whether ``hold`` covers ``memory``.  A hold on a space covers its branches.  Parameters: branches, and their origins.
+_ORIGINS: Final = (
+    "select origin_id from unnest(%(branches)s::bigint[], %(origins)s::bigint[]) pair(branch_id, origin_id)"
+)
+_FOR: Final = f"""(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
+    or hold.memory_id = memory.id or hold.space_id in ({_ORIGINS} where branch_id = memory.space_id))"""
 _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id = %(tenant)s and id in (
     select memory.id from memories_memory memory where memory.tenant_id = %(tenant)s and not memory.legal_hold
       and exists (select from erasure_hold hold
@@ -36,7 +39,8 @@ _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id 
 # The cases of the holds in force that cover any of these memories or spaces.
 _OVER: Final = f"""select hold.case from erasure_hold hold
     where hold.tenant_id = %(tenant)s and hold.lifted_at is null
-      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s) or exists (
+      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s)
+      or hold.space_id in ({_ORIGINS} where branch_id = any(%(spaces)s)) or exists (
         select from memories_memory memory where memory.tenant_id = hold.tenant_id
           and (memory.id = any(%(memories)s) or memory.space_id = any(%(spaces)s)) and {_FOR}))
     order by hold.id"""  # noqa: S608  (fixed texts of ours)
@@ -65,7 +69,7 @@ class HeldTargetNotFound(NotFound):
 
 
 def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
-    """Set a hold on the tenant, a project, a space or a memory.  It also covers soft-deleted memories.
+    """Set a hold on the tenant, a project, a space with its branches, or a memory.  It also covers soft-deleted ones.
 
     Raises CaseRefused, HeldTargetNotFound.
     """
@@ -99,7 +103,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
         row.save(update_fields=["lifted_at", "lifted_by"])
         with connection.cursor() as cursor:
             # One statement: a memory must not be released while a new hold begins to cover it.
-            cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id})
+            cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id} | _branches(scope))
             count = int(cursor.rowcount)
         _record(scope, AuditAction.RETENTION_LIFT, row, count=count, now=now)
     return count
@@ -131,7 +135,8 @@ def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[i
     Call it inside the tenant's transaction.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_OVER, {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)})
+        asked: dict[str, Any] = {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)}
+        cursor.execute(_OVER, asked | _branches(scope))
         return [case for (case,) in cursor.fetchall()]
 
 
@@ -140,13 +145,21 @@ def hold_off(scope: Scope) -> None:
     lock("legal holds", scope.tenant_id)
 
 
+def _branches(scope: Scope) -> dict[str, Any]:
+    """Return the ids of the tenant's branches, and of the origin of each."""
+    rows = Space.objects.within(scope).exclude(origin_uid=None).values_list("pk", "origin_uid")
+    spaces = dict(Space.objects.within(scope).filter(uid__in={uid for _, uid in rows}).values_list("uid", "pk"))
+    pairs = [(branch_id, spaces[uid]) for branch_id, uid in rows if uid in spaces]
+    return {"branches": [branch_id for branch_id, _ in pairs], "origins": [origin_id for _, origin_id in pairs]}
+
+
 def _mark_batch(scope: Scope) -> int:
     with tenant_transaction(scope):
         hold_off(scope)
         if not are_any(scope):
             return 0
         with connection.cursor() as cursor:
-            cursor.execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH})
+            cursor.execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH} | _branches(scope))
             return int(cursor.rowcount)
 
 

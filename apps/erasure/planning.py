@@ -96,6 +96,7 @@ def count_target(
     if found.memory_ids:
         counts += hard_delete.count(scope, found.memory_ids[:most], with_sources=with_sources)
     counts["turns"] += len(found.turn_ids)
+    counts["branches"] += sum(space.origin_uid is not None for space in found.spaces)
     for space in found.spaces:
         counts += count_by_kind(shredding.plan_space(scope, space.uid, most=most).rows)
     return +counts

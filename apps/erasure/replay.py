@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Case, F, When
+
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
@@ -88,7 +90,9 @@ def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datet
     }
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(pk__in=list(erased_at)).order_by("pk")
-        there = [pk for pk, created_at in rows.values_list("pk", "created_at") if created_at <= erased_at[pk]]
+        # A copy has the time of what it is a copy of, and is as old as its branch.
+        made = Case(When(copied_from=None, then=F("created_at")), default=F("space__created_at"))
+        there = [pk for pk, made_at in rows.values_list("pk", made) if made_at <= erased_at[pk]]
     count = hard_delete.erase(scope, [one for one in there if one in with_sources], with_sources=True, now=now)
     count += hard_delete.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
     if count:

@@ -34,7 +34,7 @@ from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import NAMED_KINDS, Scope
-from apps.projects.selectors import SpaceNotFound
+from apps.projects.selectors import SpaceNotFound, branches_of
 from apps.tenants.models import EndUser, Tenant
 from apps.transfers.exports import files as exports
 
@@ -79,8 +79,10 @@ def plan_space(scope: Scope, space_uid: uuid.UUID, *, most: int | None = None) -
 
 
 def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
-    """Shred a space that is in the ledger.  Raises SpaceNotFound if that is done already."""
+    """Shred a space that is in the ledger, and its branches.  Raises SpaceNotFound if that is done already."""
     space = _take_from_owner(scope, space_uid, now=now)
+    # From here on no branch of it can be made.
+    branches = [_finish_branch(scope, one.uid, request_id=request_id, now=now) for one in _branches(scope, space)]
     salts = crypto.destroy_salt(scope.tenant.uid, space_uid, now=now)
     crypto.drop_cached_keys(scope.tenant)
     _discard_files(scope, space, now=now)
@@ -102,7 +104,25 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
             count=deleted.get(MEMORIES, 0),
             now=now,
         )
-    return Shredded(kind=ErasedKind.SPACE, uid=space_uid, rows=deleted, salts=int(salts))
+    for one in branches:
+        deleted = _sum(deleted, one.rows)
+    return Shredded(
+        kind=ErasedKind.SPACE, uid=space_uid, rows=deleted, salts=int(salts) + sum(one.salts for one in branches)
+    )
+
+
+def _branches(scope: Scope, space: Space) -> list[Space]:
+    with tenant_transaction(scope):
+        return branches_of(scope, [space.uid])
+
+
+def _finish_branch(scope: Scope, space_uid: uuid.UUID, *, request_id: str, now: datetime) -> Shredded:
+    """Shred a branch with its origin: also one that was made after the erasure was written into the ledger."""
+    ledger.note_space(scope.tenant.uid, space_uid, actor=scope.principal.label, request_id=request_id, now=now)
+    try:
+        return finish_space(scope, space_uid, request_id=request_id, now=now)
+    except SpaceNotFound:  # another worker has finished it meanwhile
+        return Shredded(kind=ErasedKind.SPACE, uid=space_uid)
 
 
 def plan_tenant(tenant: Tenant, *, most: int | None = None) -> Shredded:
@@ -162,7 +182,7 @@ def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Sp
         space = Space.objects.within(scope).filter(uid=space_uid).first()
         if space is None:
             raise SpaceNotFound
-        if space.kind in NAMED_KINDS:
+        if space.kind in NAMED_KINDS and space.origin_uid is None:  # the end of a branch is not its owner's
             _bury(scope, space, now=now)
         # Lock the end user before the space, as ``get_or_create_end_user`` does, to avoid a deadlock.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()

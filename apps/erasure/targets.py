@@ -7,13 +7,13 @@ from typing import Any, Final, Self
 
 from apps.core.errors import Invalid, NotFound
 from apps.core.scoping import tenant_transaction
-from apps.erasure import shredding
+from apps.erasure import hard_delete, shredding
 from apps.erasure.models import TargetKind
 from apps.erasure.shredding import AlreadyShredded
 from apps.memories.models import Memory, MemoryClaim
 from apps.projects.models import Space
 from apps.projects.scope import NAMED_KINDS, Scope, SpaceKind
-from apps.projects.selectors import get_project
+from apps.projects.selectors import branch_ids, branches_of, get_project
 from apps.tenants.models import Tenant
 
 MOST_MEMORIES: Final = 10_000  # given by id
@@ -80,7 +80,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTarget:
-    """A target after its lookup.  named: its JSON form, to which receipts commit."""
+    """A target after its lookup, with its copies in branches.  named: its JSON form, to which receipts commit."""
 
     named: Mapping[str, Any]
     environment: str = ""
@@ -103,7 +103,11 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
             with tenant_transaction(scope):
                 environment = _environment(scope, ids)
                 chosen = _topic(scope, ids) if target.kind == TargetKind.TOPIC else list(ids)
-            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": chosen}
+                chosen = sorted({*chosen, *hard_delete.copies_of(scope, chosen)})
+                copies = _elsewhere(scope, chosen, ids)
+            rest = [one for one in chosen if one not in copies]
+            named: dict[str, Any] = {"kind": target.kind.value, "tenant": tenant, "memory_ids": rest}
+            named |= {"copies": sorted(copies)} if copies else {}
             return FoundTarget(named=named, environment=environment, memory_ids=chosen)
         case TargetKind.SESSION:
             if not (target.memory_ids or target.turn_ids) or len(target.memory_ids) > MOST_MEMORIES:
@@ -117,8 +121,11 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
             )
         case TargetKind.SPACE:
             space = shredding.get_space(scope, target.space_uid or uuid.UUID(int=0))
+            with tenant_transaction(scope):
+                branches_ = branches_of(scope, [space.uid])
             named = {"kind": "space", "tenant": tenant, "space": str(space.uid)}
-            return FoundTarget(named=named, environment=space.environment, spaces=[space])
+            named |= {"branches": [str(one.uid) for one in branches_]} if branches_ else {}
+            return FoundTarget(named=named, environment=space.environment, spaces=[space, *branches_])
         case TargetKind.END_USER:
             spaces = _spaces(scope, NAMED_KINDS, target.end_user_id or 0)
             if not spaces:
@@ -150,17 +157,25 @@ def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
     return found[0] if len(set(found)) == 1 else ""
 
 
+def _elsewhere(scope: Scope, memory_ids: Sequence[int], given: Sequence[int]) -> set[int]:
+    """Return those of these memories that are in no space of the given ones: copies in branches."""
+    mine = Memory.objects.within_tenant(scope)
+    spaces = set(mine.filter(pk__in=given).values_list("space_id", flat=True))
+    return set(mine.filter(pk__in=memory_ids).exclude(space_id__in=spaces).values_list("pk", flat=True))
+
+
 def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
     """Return every memory of the same slots, their predecessors and successors, and memories with a claim on them.
 
-    All claims of a requested memory belong to the topic.  For a memory reached through one of its claims, its other
-    claims do not extend the topic.
+    The same slots in branches of the space belong to the topic: their keyed hashes are equal.  So do all claims of a
+    requested memory.  For a memory reached through one of its claims, its other claims do not extend the topic.
     """
     mine = Memory.objects.within_tenant(scope)
     slots = _slots_of_parts(scope, memory_ids)
     found, newest = set(memory_ids), set(memory_ids)
+    reach = _Reach(scope)
     for space_id, claimed in slots:
-        newest |= set(mine.filter(space_id=space_id, slot=claimed).values_list("pk", flat=True))
+        newest |= set(mine.filter(space_id__in=reach.of(space_id), slot=claimed).values_list("pk", flat=True))
     found |= newest
     while newest:
         rows = mine.filter(pk__in=newest).values_list("space_id", "slot", "superseded_by_id")
@@ -169,13 +184,26 @@ def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
         for space_id, slot, _ in rows:
             if slot is not None:
                 slots.add((space_id, bytes(slot)))
-                reached |= set(mine.filter(space_id=space_id, slot=slot).values_list("pk", flat=True))
+                reached |= set(mine.filter(space_id__in=reach.of(space_id), slot=slot).values_list("pk", flat=True))
         newest = reached - found
         found |= newest
     for space_id, claimed in slots:
-        claims = MemoryClaim.objects.within(scope).filter(space_id=space_id, slot=claimed)
+        claims = MemoryClaim.objects.within(scope).filter(space_id__in=reach.of(space_id), slot=claimed)
         found |= set(claims.values_list("memory_id", flat=True))
     return sorted(found)
+
+
+class _Reach:
+    """A space and its branches, looked up once for each space."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._known: dict[int, list[int]] = {}
+
+    def of(self, space_id: int) -> list[int]:
+        if space_id not in self._known:
+            self._known[space_id] = [space_id, *branch_ids(self._scope, space_id)]
+        return self._known[space_id]
 
 
 def _slots_of_parts(scope: Scope, memory_ids: Collection[int]) -> set[tuple[int, bytes]]:

@@ -171,7 +171,7 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
 
 def _space_uids(erasure: Erasure) -> list[uuid.UUID]:
     if erasure.kind == TargetKind.SPACE:
-        return [uuid.UUID(erasure.target["space"])]
+        return [uuid.UUID(one) for one in (erasure.target["space"], *erasure.target.get("branches", ()))]
     return [uuid.UUID(one) for one in erasure.target.get("spaces", ())]
 
 

@@ -20,7 +20,7 @@ from apps.ingest.services import remember
 from apps.ingest.session_summaries import note_turns
 from apps.ingest.source_links import link, unlink
 from apps.ingest.turns import TURN_ORIGIN, Turn, proposal_of
-from apps.memories.spaces import get_or_create_end_user
+from apps.memories.spaces import SpaceOwner, get_or_create_owned
 from apps.projects.scope import Scope
 from text.extraction.roles import USER_LABELS
 from text.extraction.small_talk import is_filler
@@ -62,11 +62,13 @@ def append_history(
     source: str,
     metadata: Mapping[str, Any],
     extract: bool,
+    branch: str = "",
     now: datetime,
 ) -> Appended:
     """Append turns to a session of this end user, who is created if unknown; see ``apps.history.turns.append``.
 
-    extract: also extract memories from the user's new turns.
+    extract: also extract memories from the user's new turns.  branch: one of the end user's branches.
+    Raises BranchNotFound.
     """
 
     def append(mine: Scope) -> Appended:
@@ -76,7 +78,7 @@ def append_history(
         _distil(mine, {one.id: _of_turn(one) for one in wanted}, now=now)
         return Appended(turns=appended, distilled=[one.id for one in wanted])
 
-    return in_space(scope, end_user, append, now=now)
+    return in_space(scope, SpaceOwner.end_user(end_user, branch=branch), append, now=now)
 
 
 def delete_history(
@@ -116,7 +118,7 @@ def put_state(
         _distil(mine, {done.item.id: _of_state(done.item)} if wanted else {}, now=now)
         return Stored(put=done, was_distilled=wanted, deleted_facts=gone)
 
-    return in_space(scope, end_user, put, now=now)
+    return in_space(scope, SpaceOwner.end_user(end_user), put, now=now)
 
 
 def delete_state(
@@ -136,17 +138,17 @@ def delete_state(
         return Deleted(ids=ids, facts=unlink(scope, ids, with_facts=with_facts, now=now))
 
 
-def in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
+def in_space(scope: Scope, owner: SpaceOwner, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
     """Apply the change in one transaction, in the space of this end user, who is created if unknown."""
     try:
-        return _once(scope, end_user, change, now=now)
+        return _once(scope, owner, change, now=now)
     except SpaceShredded:
         # The space was shredded between the lookup and the lock: retry in the end user's new space.
-        return _once(scope, end_user, change, now=now)
+        return _once(scope, owner, change, now=now)
 
 
-def _once(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
-    mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
+def _once(scope: Scope, owner: SpaceOwner, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
+    mine = scope.in_spaces(get_or_create_owned(scope, owner, now=now))
     return _change(mine, change)
 
 

@@ -29,7 +29,7 @@ from apps.ingest.services import remember
 from apps.ingest.source_links import retire
 from apps.memories.models import Memory
 from apps.memories.repetitions import set_repetitions
-from apps.memories.spaces import find_end_user, lock_space
+from apps.memories.spaces import SpaceOwner, find_end_user, lock_space
 from apps.memories.validity_changes import end_withdrawn
 from apps.projects.scope import Scope
 from apps.sources.models import ExternalObject, ObjectMemory
@@ -101,7 +101,7 @@ def take_object(
     def take(mine: Scope) -> TakenObject:
         return _take(mine, given, pieces, embeds_later=embeds_later, now=now)
 
-    return in_space(scope, end_user, take, now=now)
+    return in_space(scope, SpaceOwner.end_user(end_user), take, now=now)
 
 
 def take_in_space(scope: Scope, given: GivenObject, *, embeds_later: bool = False, now: datetime) -> TakenObject:

@@ -73,7 +73,7 @@ def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory]
     """Write all of these memories into the space of this owner, which is created if unknown, or none.
 
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
-    Raises ForbiddenContent.
+    Raises ForbiddenContent; BranchNotFound, for a branch is not created.
     """
     _refuse_forbidden(memories)
     write = retried(_write)
@@ -97,7 +97,7 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
 def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
     with tenant_transaction(scope, is_planned=True):
         cipher = open_tenant(scope.tenant, writing=True)
-        if space := space_of(scope, owner, cipher):
+        if (space := space_of(scope, owner, cipher)) and not space.has_ended(now):
             return _write_in(scope.in_spaces(space), cipher.of_space(space), memories, now=now)
     get_or_create_owned(scope, owner, now=now)
     return _write(scope, owner, memories, now=now)

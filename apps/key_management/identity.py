@@ -28,4 +28,5 @@ def is_done(scope: Scope, version: int) -> bool:
 
 
 def _behind(scope: Scope, version: int) -> QuerySet[Space]:
-    return Space.objects.within(scope).filter(identity_version__lt=version).order_by("pk")
+    """Without branches, which are rekeyed with their origin."""
+    return Space.objects.within(scope).filter(identity_version__lt=version, origin_uid=None).order_by("pk")

@@ -24,7 +24,7 @@ from apps.memories.nearest import stored_signs
 from apps.memories.sealing import Readable, blind, open_embedding, open_handles, open_text
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-from apps.projects.selectors import SpaceNotFound
+from apps.projects.selectors import SpaceNotFound, branches_of
 from apps.tenants.models import Profile
 from text.terms import terms
 
@@ -44,9 +44,9 @@ def check_room(scope: Scope, space: Space, adding: int) -> None:
 
 
 def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime) -> int:
-    """Seal a space, or make it searchable again, in one transaction; returns its number of memories.  Writers wait.
+    """Seal a space and its branches, or make them searchable again, in one transaction; returns its number of memories.
 
-    Raises SpaceNotFound, SpaceFull.
+    Writers wait.  Raises SpaceNotFound, SpaceFull.
     """
     with tenant_transaction(scope):
         # Lock keys first, then the space, as every writer does.
@@ -54,26 +54,30 @@ def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime)
         if space is None:
             raise SpaceNotFound
         open_space(scope.tenant, space.ref, writing=True)
-        space = Space.objects.within(scope).select_for_update().get(pk=space_id)
-        if space.profile == profile:
-            return _count(scope, space)
-        space.profile = profile
-        check_room(scope, space, 0)
-        space.save(update_fields=["profile"])
-        if profile == Profile.SEALED:
-            _strip(scope, space)
-        else:
-            _rebuild(scope, space, open_space(scope.tenant, space.ref))
-        count = _count(scope, space)
-        record(
-            scope,
-            actor=scope.principal.label,
-            action=AuditAction.SPACE_SEAL if profile == Profile.SEALED else AuditAction.SPACE_UNSEAL,
-            target=f"space:{space.pk}",
-            count=count,
-            now=now,
-        )
-    return count
+        for one in (space, *branches_of(scope, [space.uid])):
+            _change(scope, one.pk, profile, now=now)
+        return _count(scope, space)
+
+
+def _change(scope: Scope, space_id: int, profile: Profile, *, now: datetime) -> None:
+    space = Space.objects.within(scope).select_for_update().get(pk=space_id)
+    if space.profile == profile:
+        return
+    space.profile = profile
+    check_room(scope, space, 0)
+    space.save(update_fields=["profile"])
+    if profile == Profile.SEALED:
+        _strip(scope, space)
+    else:
+        _rebuild(scope, space, open_space(scope.tenant, space.ref))
+    record(
+        scope,
+        actor=scope.principal.label,
+        action=AuditAction.SPACE_SEAL if profile == Profile.SEALED else AuditAction.SPACE_UNSEAL,
+        target=f"space:{space.pk}",
+        count=_count(scope, space),
+        now=now,
+    )
 
 
 def _count(scope: Scope, space: Space) -> int:

@@ -58,6 +58,7 @@ from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import NAMED_KINDS, Scope, SpaceRef
+from apps.projects.selectors import branches_of
 from apps.tenants.models import EXTERNAL_ID, EndUser
 from text.terms import terms
 
@@ -120,11 +121,15 @@ def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> in
 
 
 def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
-    """Recompute the space's keyed hashes under the tenant's identity key; returns how many rows.
+    """Recompute the keyed hashes of the space and its branches under the tenant's identity key; returns how many rows.
 
-    Inside the caller's tenant transaction.  The space is locked: an add to it waits, and starts over.
+    Inside the caller's tenant transaction.  The spaces are locked: an add to one waits, and starts over.
     """
-    row = Space.objects.within(scope).select_for_update().get(pk=space.id)
+    return _rekey(scope, space.id) + sum(_rekey(scope, one.pk) for one in branches_of(scope, [space.uid]))
+
+
+def _rekey(scope: Scope, space_id: int) -> int:
+    row = Space.objects.within(scope).select_for_update().get(pk=space_id)
     before = open_space(scope.tenant, row.ref, writing=True)
     row.identity_version = open_tenant(scope.tenant).identity_version
     row.save(update_fields=["identity_version"])

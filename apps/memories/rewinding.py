@@ -113,19 +113,26 @@ def rewind(scope: Scope, to: str, *, dry_run: bool = False, now: datetime) -> Re
     """
     with tenant_transaction(scope):
         space, _ = lock_space(scope)
-        txid, before = _find(scope, space, to), space.txid
-        # Only rows that changed since can differ.  In id order, as in all code that changes memories.
-        rows = Memory.objects.within(scope).filter(retention_status="active", changed_txid__gt=txid)
-        rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
-        changed = list(rows.order_by("pk").select_for_update(no_key=True))
-        moves = _moves(changed, validity_after(scope, [row.pk for row in changed], txid))
-        ended = [one.row.pk for one in moves if one.ends]
-        restored = [one.row.pk for one in moves if one.begins]
-        if moves and not dry_run:
-            space.txid += 1
-            space.save(update_fields=["txid"])
-            _apply(scope, space, moves, now=now)
-            _record(scope, AuditAction.MEMORY_REWIND, len(moves), now=now)
+        done = rewind_locked(scope, space, change_named(scope, space, to), dry_run=dry_run, now=now)
+        if done.txid != done.before:
+            _record(scope, AuditAction.MEMORY_REWIND, len(done.restored) + len(done.ended), now=now)
+    return done
+
+
+def rewind_locked(scope: Scope, space: Space, txid: int, *, dry_run: bool = False, now: datetime) -> Rewound:
+    """As ``rewind``, to the change with this number, under the lock of the space."""
+    before = space.txid
+    # Only rows that changed since can differ.  In id order, as in all code that changes memories.
+    rows = Memory.objects.within(scope).filter(retention_status="active", changed_txid__gt=txid)
+    rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
+    changed = list(rows.order_by("pk").select_for_update(no_key=True))
+    moves = _moves(changed, validity_after(scope, [row.pk for row in changed], txid))
+    ended = [one.row.pk for one in moves if one.ends]
+    restored = [one.row.pk for one in moves if one.begins]
+    if moves and not dry_run:
+        space.txid += 1
+        space.save(update_fields=["txid"])
+        _apply(scope, space, moves, now=now)
     return Rewound(restored=restored, ended=ended, before=before, txid=space.txid)
 
 
@@ -146,8 +153,8 @@ class _Move:
         return self.row.validity == Validity.SUPERSEDED and self.validity != Validity.SUPERSEDED
 
 
-def _find(scope: Scope, space: Space, to: str) -> int:
-    """The number of the change that a checkpoint or a number in digits names."""
+def change_named(scope: Scope, space: Space, to: str) -> int:
+    """The number of the change that a checkpoint or a number in digits names.  Raises CheckpointNotFound."""
     named = (
         MemoryCheckpoint.objects.within(scope).filter(space_id=space.pk, name=to).values_list("txid", flat=True).first()
     )

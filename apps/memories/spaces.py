@@ -7,7 +7,7 @@ from typing import Final, Self
 from django.db.models import F
 
 from apps.core.clock import database_time
-from apps.core.errors import Invalid
+from apps.core.errors import Invalid, NotFound
 from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -24,7 +24,7 @@ _HELD: Final = f"{_BY_ID} and space.owner_id = %s for no key update"
 _OF_END_USER: Final = (
     f"select {_SPACE.sql}, {_PERSON.sql} from tenants_enduser person "  # noqa: S608  (names of our own columns)
     "join projects_space space on space.tenant_id = %s and space.environment = %s and space.kind = %s "
-    "and space.owner_id = person.id where person.tenant_id = %s and person.external_mac = %s"
+    "and space.owner_id = person.id and space.branch = %s where person.tenant_id = %s and person.external_mac = %s"
 )
 # Control characters, which the API refuses in names.
 _SEPARATOR: Final = "\x1f"
@@ -41,6 +41,12 @@ class ProjectMissing(Invalid):
     """Name one project: a memory of a project is not of several."""
 
     code = "PROJECT_MISSING"
+
+
+class BranchNotFound(NotFound):
+    """No such branch of this end user."""
+
+    code = "BRANCH_NOT_FOUND"
 
 
 def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
@@ -91,14 +97,16 @@ class SpaceOwner:
     """Whose a space is: an end user or an agent, by the tenant's own name; or the scope's one project, without a name.
 
     A space of an agent or of a project is shared: whatever is in it belongs to no end user.
+    branch: the name of one of the end user's branches; empty for the space itself.
     """
 
     kind: SpaceKind
     name: str = ""
+    branch: str = ""
 
     @classmethod
-    def end_user(cls, external_id: str) -> Self:
-        return cls(kind=SpaceKind.END_USER, name=external_id)
+    def end_user(cls, external_id: str, *, branch: str = "") -> Self:
+        return cls(kind=SpaceKind.END_USER, name=external_id, branch=branch)
 
     @classmethod
     def agent(cls, name: str) -> Self:
@@ -141,7 +149,7 @@ def space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> SpaceRef |
     with prepared_cursor() as cursor:
         cursor.execute(
             _OF_END_USER,
-            [scope.tenant_id, scope.environment.value, owner.kind.value, scope.tenant_id, mac],
+            [scope.tenant_id, scope.environment.value, owner.kind.value, owner.branch, scope.tenant_id, mac],
         )
         found = cursor.fetchone()
     if found is None:
@@ -156,7 +164,7 @@ def _of_project(scope: Scope) -> SpaceRef | None:
     if scope.project_id is None:
         return None
     mine = Space.objects.within(scope).filter(environment=scope.environment, kind=SpaceKind.PROJECT)
-    space = mine.filter(owner_id=scope.project_id).first()
+    space = mine.filter(owner_id=scope.project_id, branch="").first()
     if space is not None and not space.is_bound():
         raise DecryptError("row_mac")
     return space.ref if space else None
@@ -257,9 +265,14 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
 
 
 def get_or_create_owned(scope: Scope, owner: SpaceOwner, *, now: datetime) -> SpaceRef:
-    """As ``get_or_create_end_user``, of any owner.  Raises ProjectMissing for a project's space without one project."""
-    if found := find_owned(scope, owner):
+    """As ``get_or_create_end_user``, of any owner.  A branch is never made here.
+
+    Raises ProjectMissing for a project's space without one project; BranchNotFound.
+    """
+    if (found := find_owned(scope, owner)) and not found.has_ended(now):
         return found
+    if owner.branch:
+        raise BranchNotFound
     if owner.kind == SpaceKind.PROJECT:
         if scope.project_id is None:
             raise ProjectMissing
@@ -276,7 +289,7 @@ def get_or_create_owned(scope: Scope, owner: SpaceOwner, *, now: datetime) -> Sp
         person = _person(scope, external_id, cipher, now=now)
         _make_space(scope, owner.kind, person.id, cipher, namespace_id=namespace_id, now=now)
         mine = Space.objects.within(scope).filter(environment=scope.environment)
-        space = mine.get(kind=owner.kind, owner_id=person.id)
+        space = mine.get(kind=owner.kind, owner_id=person.id, branch="")
         _check_owner(scope, person, space)
         return space.ref
 

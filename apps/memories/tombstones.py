@@ -95,6 +95,7 @@ def _write(scope: Scope, space_id: int | None, macs: Sequence[bytes], *, now: da
             "insert into memories_tombstone (tenant_id, space_id, mac, created_at, expires_at) "
             "select %s, %s, mac, %s, %s from unnest(%s::bytea[]) as mac "
             "on conflict (tenant_id, mac) do update set created_at = excluded.created_at, "
-            "expires_at = excluded.expires_at",
+            # A branch has its origin's hashes, and a higher id: its end does not take the origin's tombstones with it.
+            "expires_at = excluded.expires_at, space_id = least(memories_tombstone.space_id, excluded.space_id)",
             [scope.tenant_id, space_id, now, now + LAST, sorted(set(macs))],
         )

@@ -82,7 +82,7 @@ def list_profiles(scope: Scope, namespace: str, *, limit: int, now: datetime) ->
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
         spaces = Space.objects.within(scope).filter(environment=scope.environment, kind=SpaceKind.END_USER)
-        by_owner = dict(spaces.filter(namespace_id=namespace_id).values_list("owner_id", "pk"))
+        by_owner = dict(spaces.filter(namespace_id=namespace_id, branch="").values_list("owner_id", "pk"))
         people = EndUser.objects.within(scope).filter(pk__in=by_owner).order_by("-pk")
         rows = list(people.values_list("pk", "external_ct")[:MOST_READ])
     found: dict[str, int] = {}

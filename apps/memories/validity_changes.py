@@ -28,6 +28,7 @@ _AFTER: Final[Mapping[str, str]] = {
     "disputed": Validity.DISPUTED,
     "superseded": Validity.SUPERSEDED,
 }
+VALIDITY_EVENTS: Final = tuple(_AFTER)
 _THEN: Final = """
 select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id) cross join lateral (
     select event, other_id from memories_memorytransition
@@ -39,7 +40,7 @@ select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id)
 def validity_after(scope: Scope, memory_ids: Sequence[int], txid: int) -> dict[int, tuple[str, int | None]]:
     """Memory id to its validity and its successor after a change, of those that existed then."""
     with prepared_cursor() as cursor:
-        cursor.execute(_THEN, [list(memory_ids), scope.tenant_id, txid, list(_AFTER)])
+        cursor.execute(_THEN, [list(memory_ids), scope.tenant_id, txid, list(VALIDITY_EVENTS)])
         found = cursor.fetchall()
     return {
         memory_id: (_AFTER[event], other_id if event == "superseded" else None) for memory_id, event, other_id in found

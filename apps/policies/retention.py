@@ -24,6 +24,7 @@ from apps.policies.models import AgeFrom as AgeFrom
 from apps.policies.models import Level as Level
 from apps.policies.models import RetentionPolicy
 from apps.projects.scope import Scope
+from apps.projects.selectors import branch_ids
 
 MEANINGS: Final[Mapping[str, str]] = {
     "active_days": "days a memory is in recall; pinned memories and constraints are exempt",
@@ -286,6 +287,9 @@ def set_policy(
         row.revision += 1
         row.updated_at, row.updated_by = now, scope.principal.label
         row.save()
+        if level == Level.SPACE:
+            for branch_id in branch_ids(scope, target_id):
+                _copy(scope, row, branch_id, now=now)
         for name, value in sorted(rules.items()):
             record(
                 scope,
@@ -313,6 +317,22 @@ def concerned_by(scope: Scope, level: Level, target_id: int) -> list[Policy]:
         project_id=target_id if level == Level.PROJECT else None,
         space_ids=[target_id] if level == Level.SPACE else [],
     )
+
+
+def copy_policy(scope: Scope, space_id: int, branch_id: int, *, now: datetime) -> None:
+    """Keep the memories of a branch by the rules of the space that it is made of.  Inside the tenant's transaction."""
+    lock("retention policy", scope.tenant_id)
+    row = RetentionPolicy.objects.within(scope).filter(space_id=space_id).first()
+    if row is not None:
+        _copy(scope, row, branch_id, now=now)
+
+
+def _copy(scope: Scope, row: RetentionPolicy, branch_id: int, *, now: datetime) -> None:
+    there = RetentionPolicy.objects.within(scope).filter(space_id=branch_id).first()
+    there = there or RetentionPolicy(tenant_id=scope.tenant_id, level=Level.SPACE, space_id=branch_id, created_at=now)
+    for name in (*RULES, "revision", "updated_at", "updated_by"):
+        setattr(there, name, getattr(row, name))
+    there.save()
 
 
 def _check(level: Level, rules: Mapping[str, int | None]) -> None:

@@ -58,11 +58,12 @@ class Space(BoundModel, ScopedModel):
 
     namespace_id: of the profile's namespace, a row of ``EndUser`` (``apps.memories.spaces``); None in none.
     doc_count and term_total are the BM25 statistics of the indexed memories: their number and their number of terms.
+    branch, origin_uid, expires_at: of a branch, a temporary copy of its owner's space (``apps.memories.branches``).
     """
 
     bound_as: ClassVar = "space"
     bound_fields: ClassVar = ("tenant_id", "uid", "environment", "kind", "owner_id")
-    later_fields: ClassVar = ("namespace_id",)
+    later_fields: ClassVar = ("namespace_id", "branch", "origin_uid", "expires_at")
 
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     environment = models.CharField(max_length=16)
@@ -74,12 +75,16 @@ class Space(BoundModel, ScopedModel):
     txid = models.BigIntegerField(default=0)
     doc_count = models.BigIntegerField(default=0)
     term_total = models.BigIntegerField(default=0)
+    # Also a database default: the previous version inserts spaces without it.
+    branch = models.CharField(max_length=64, blank=True, default="", db_default="", help_text="Empty: no branch.")
+    origin_uid = models.UUIDField(null=True, editable=False, help_text="The space that a branch was copied from.")
+    expires_at = models.DateTimeField(null=True)
 
     objects = ScopedManager["Space"]()
 
     class Meta(ScopedModel.Meta):
         constraints = (
-            models.UniqueConstraint(fields=("tenant", "environment", "kind", "owner_id"), name="space_once"),
+            models.UniqueConstraint(fields=("tenant", "environment", "kind", "owner_id", "branch"), name="space_once"),
             models.UniqueConstraint(fields=("tenant", "uid"), name="space_uid"),
             models.UniqueConstraint(fields=("tenant", "id"), name="space_in_tenant"),
             models.CheckConstraint(
@@ -96,10 +101,14 @@ class Space(BoundModel, ScopedModel):
                 condition=models.Q(namespace_id__isnull=False),
                 name="spaces_of_namespace",
             ),
+            models.Index(
+                fields=("tenant", "origin_uid"), condition=models.Q(origin_uid__isnull=False), name="space_branches"
+            ),
         )
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.owner_id} ({self.environment})"
+        branch = f", branch {self.branch}" if self.branch else ""
+        return f"{self.kind} {self.owner_id} ({self.environment}{branch})"
 
     @property
     def ref(self) -> SpaceRef:
@@ -111,4 +120,7 @@ class Space(BoundModel, ScopedModel):
             owner_id=self.owner_id,
             identity_version=self.identity_version,
             is_sealed=self.profile == Profile.SEALED,
+            branch=self.branch,
+            origin_uid=self.origin_uid,
+            expires_at=self.expires_at,
         )

@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self
 
@@ -39,6 +40,8 @@ class SpaceRef:
 
     owner_id: id of the end user or agent (a row of ``EndUser``), or of the project.  identity_version: version of the
     key that its handles are made with.
+    branch: the name of a temporary copy of the owner's space; empty for the space itself.  origin_uid, expires_at: the
+    space that it was copied from, and its end.
     """
 
     id: int
@@ -48,6 +51,18 @@ class SpaceRef:
     owner_id: int
     identity_version: int = 1
     is_sealed: bool = False
+    branch: str = ""
+    origin_uid: uuid.UUID | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        """Uid of the space whose identity key its keyed hashes are made with."""
+        return self.origin_uid or self.uid
+
+    def has_ended(self, now: datetime) -> bool:
+        """Whether it is a branch whose time is over."""
+        return self.expires_at is not None and self.expires_at <= now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

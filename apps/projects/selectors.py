@@ -1,10 +1,12 @@
 """Queries of projects, and the scope of a user or command inside one tenant."""
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
-from apps.projects.models import Project, Review
+from apps.projects.models import Project, Review, Space
 from apps.projects.scope import SYSTEM, Principal, Scope
 from apps.projects.system import system_scope
 from apps.tenants.models import Tenant
@@ -67,3 +69,14 @@ def review_policy(scope: Scope) -> Review:
 def list_projects(scope: Scope) -> list[Project]:
     with tenant_transaction(scope):
         return list(Project.objects.within(scope).order_by("-is_default", "name", "id"))
+
+
+def branches_of(scope: Scope, space_uids: Sequence[uuid.UUID]) -> list[Space]:
+    """The branches of these spaces, also those whose time is over, oldest first.  Inside the tenant's transaction."""
+    return list(Space.objects.within(scope).filter(origin_uid__in=space_uids).order_by("pk"))
+
+
+def branch_ids(scope: Scope, space_id: int) -> list[int]:
+    """As ``branches_of``, by the id of one space."""
+    uids = list(Space.objects.within(scope).filter(pk=space_id).values_list("uid", flat=True))
+    return [one.pk for one in branches_of(scope, uids)]

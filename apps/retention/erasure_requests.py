@@ -14,12 +14,15 @@ from apps.core.retries import retried
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceShredded, open_space
 from apps.erasure import legal_holds
+from apps.erasure.hard_delete import copies_of
 from apps.erasure.models import Erasure, TargetKind
 from apps.erasure.planning import ErasureBlocked, check_blockers
 from apps.erasure.targets import FoundTarget, Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.history.turns import newest_ids
+from apps.memories.branches import with_branches
 from apps.memories.models import Memory, MemoryQuerySet, Retention
+from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import NotRestorable, PastRetention, RememberedAgain, restore
 from apps.policies.retention import in_force
 from apps.projects.scope import Principal, Scope
@@ -118,16 +121,17 @@ def _hide(scope: Scope, row: ForgetRequest, *, now: datetime) -> list[int]:
     except SpaceShredded:
         choice, reason = MemorySelection(), None
     legal_holds.hold_off(scope)
-    there = _of_request(scope, choice.memory_ids)
-    row.erase_ids = sorted(there.values_list("pk", flat=True))
+    mine = list(_of_request(scope, choice.memory_ids).values_list("pk", flat=True))
+    row.erase_ids = sorted({*mine, *copies_of(scope, mine)})
     try:
         check_blockers(scope, FoundTarget(named={"kind": TargetKind.MEMORIES}, memory_ids=row.erase_ids))
     except ErasureBlocked as blocked:
         row.blocked_by = _cases(blocked)
         row.save()
         return []
-    mine = MemorySelection(memory_ids=tuple(row.erase_ids))
-    ids = soft_delete_selection(scope, mine, reason=reason.reveal() if reason else "", now=now) if row.erase_ids else []
+    ids, chosen = list[int](), MemorySelection(memory_ids=tuple(row.erase_ids))
+    for part in with_branches(scope) if row.erase_ids else ():
+        ids += soft_delete_selection(part, chosen, reason=reason.reveal() if reason else "", now=now)
     grace = in_force(scope, project_id=scope.project_id, space_ids=[scope.space.id])["grace_days"].limit or 0
     row.forgotten, row.blocked_by, row.erase_at = len(ids), [], now + timedelta(days=grace)
     row.save()
@@ -149,7 +153,9 @@ def _target(scope: Scope, row: ForgetRequest) -> Target | None:
 
 
 def _of_request(scope: Scope, memory_ids: Sequence[int]) -> MemoryQuerySet:
-    return Memory.objects.within_tenant(scope).filter(space_id=scope.space.id, pk__in=list(memory_ids))
+    """Those of the scope's space and of its branches."""
+    spaces = [part.space.id for part in with_branches(scope)]
+    return Memory.objects.within_tenant(scope).filter(space_id__in=spaces, pk__in=list(memory_ids))
 
 
 def _still_gone(scope: Scope, row: ForgetRequest) -> list[int]:
@@ -158,11 +164,15 @@ def _still_gone(scope: Scope, row: ForgetRequest) -> list[int]:
 
 
 def _restored(scope: Scope, memory_id: int, *, now: datetime) -> bool:
-    try:
-        restore(scope, memory_id, now=now)
-    except (NotRestorable, PastRetention, RememberedAgain):
-        return False
-    return True
+    for part in with_branches(scope):
+        try:
+            restore(part, memory_id, now=now)
+        except MemoryNotFound:
+            continue  # of another branch
+        except (NotRestorable, PastRetention, RememberedAgain):
+            return False
+        return True
+    return False
 
 
 def _has_begun(row: ForgetRequest) -> bool:

@@ -1,7 +1,7 @@
 """Selection and soft deletion of memories: hidden from every response immediately, restorable for a week."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.erasure.hard_delete import copies_of
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.sealing import open_tags
@@ -19,6 +20,7 @@ from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
 from apps.memories.status import with_status
 from apps.projects.scope import Scope
+from apps.projects.selectors import branches_of
 
 
 class NothingChosen(Invalid):
@@ -102,6 +104,18 @@ def soft_delete_selection(
     except SpaceShredded:
         return []
     return [row.pk for row in rows]
+
+
+def soft_delete_with_branches(scope: Scope, choice: MemorySelection, *, reason: str = "", now: datetime) -> list[int]:
+    """As ``soft_delete_selection``, and the same in the branches of the space: copies of memories given by id."""
+    ids = soft_delete_selection(scope, choice, reason=reason, now=now)
+    with tenant_transaction(scope):
+        branches = branches_of(scope, [scope.space.uid])
+        copies = copies_of(scope, choice.memory_ids) if branches else []
+    there = replace(choice, memory_ids=(*choice.memory_ids, *copies))
+    for branch in branches:
+        ids += soft_delete_selection(scope.in_spaces(branch.ref), there, reason=reason, now=now)
+    return ids
 
 
 def _chosen(

@@ -20,7 +20,7 @@ from apps.memories import integrity
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.retention.memory_selection import MemorySelection, NothingChosen, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, NothingChosen, soft_delete_with_branches
 from apps.retention.models import CHOICE, REASON, TARGET, ForgetRequest
 from apps.retention.states import RequestState
 
@@ -211,13 +211,14 @@ def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
 def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
     """Confirm a request, soft-delete its memories, and return their ids.  scope: a user's, in the tenant.
 
+    What it asks for in a space is also deleted in the branches of the space.
     Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided, DecryptError.
     """
     with tenant_transaction(scope):
         row, inside = to_decide(scope, request_id, erases=False)
         choice, reason, _ = content_of(row, open_space(scope.tenant, inside.space))
         decide(inside, row, RequestState.CONFIRMED, AuditAction.FORGET_REQUEST_CONFIRM, now=now)
-        ids = soft_delete_selection(inside, choice, reason=reason.reveal() if reason else "", now=now)
+        ids = soft_delete_with_branches(inside, choice, reason=reason.reveal() if reason else "", now=now)
         row.forgotten = len(ids)
         row.save(update_fields=["forgotten"])
     return ids

@@ -21,7 +21,7 @@ from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
 from apps.erasure import legal_holds
-from apps.erasure.hard_delete import delete_rows, note_steps
+from apps.erasure.hard_delete import delete_rows, lock_copies, note_steps
 from apps.memories.lifetimes import ARCHIVE_DAYS, PURGED, Rule, archive_days, rules_of
 from apps.memories.models import MemoryVector
 from apps.memories.soft_delete import GRACE
@@ -166,6 +166,7 @@ def _batch(scope: Scope, run: RetentionRun, rule: Rule, archive: int, done: Swep
             _note(scope, run, rule, AuditAction.RETENTION_ARCHIVED, "archived", len(to_archive), now=now)
             done.archived += len(to_archive)
         if rest and rule.outcome == PURGED:
+            rest = sorted({*rest, *lock_copies(scope, rest)})
             delete_rows(scope, rest, now=now)
             _note(scope, run, rule, AuditAction.RETENTION_PURGED, "purged", len(rest), now=now)
             done.purged += len(rest)

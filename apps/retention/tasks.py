@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.core.slices import SLICE_SECONDS
+from apps.erasure.branches import shred_ended
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 from apps.retention.erasure_requests import carry_out_due
@@ -28,6 +29,12 @@ def expire_due_requests(**_: object) -> None:
 def carry_out_erasures(**_: object) -> None:
     """Carry out confirmed erasures that are past their grace period, in every tenant."""
     sweep_each_tenant(partial(carry_out_due, now=timezone.now()), logger)
+
+
+@shared_task(name="retention.end_branches")  # type: ignore[untyped-decorator]
+def shred_ended_branches(**_: object) -> None:
+    """Shred branches whose time is over, in every tenant."""
+    sweep_each_tenant(partial(shred_ended, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]

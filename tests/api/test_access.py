@@ -713,6 +713,9 @@ TABLE = (
             ("sessions/<str:session_id>", "DELETE", "memory:update", None, 204, 204),
             ("sessions/<str:session_id>/turns", "GET", "history:read", None, 200, 200),
             ("sessions/<str:session_id>/turns", "POST", "history:write", {"role": "user", "content": "Hi."}, 201, 201),
+            ("branches", "GET", "memory:read", None, 200, 200),
+            ("branches", "POST", "memory:update", {"name": "what-if"}, 201, 404),
+            ("branches/<str:branch>", "DELETE", "memory:update", None, 404, 404),
             ("checkpoints", "GET", "memory:read", None, 200, 200),
             ("checkpoints", "POST", "memory:update", {"name": "before"}, 201, 404),
             ("rewind", "POST", "memory:update", {"to": "0", "dry_run": True}, 200, 404),
@@ -865,7 +868,7 @@ ROUTED = list(_routed(get_resolver().url_patterns))
 # What a view says about itself.  All else of ApiView is the same for every route.
 OF_A_VIEW = {
     *("permissions", "people", "fresh", "destroys", "reads", "meters", "silent_answer", "silent_status"),
-    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal", "headers_of", "refuses"),
+    *("headers_read", "parser_classes", "max_body_bytes", "schema", "refusal", "headers_of", "refuses", "query"),
 }
 OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     OpenView: {"authentication_classes"},
@@ -1110,9 +1113,10 @@ WITH_NOTHING, WITH_THEIR_OWN = pytest.param(False, id="with nothing"), pytest.pa
 
 # What a stranger with a profile of that name gets, asking about their own: the name is in use; nothing changes.
 IN_THEIR_OWN = {
+    "GET /v1/memory/<str:ns>/<str:profile>/policy": 200,
+    "POST /v1/memory/<str:ns>/<str:profile>/branches": 409,
     "POST /v1/memory/<str:ns>/<str:profile>/checkpoints": 409,
     "POST /v1/memory/<str:ns>/<str:profile>/rewind": 200,
-    "GET /v1/memory/<str:ns>/<str:profile>/policy": 200,
 }
 
 

@@ -214,3 +214,137 @@ def test_a_checkpoint_is_rewound_to(alice: Caller) -> None:
     assert asked(alice, "/checkpoints", {"name": "before"}, status=409)["code"] == "conflict"
     assert asked(alice, "/rewind", {"to": "nowhere"}, status=404)["code"] == "not_found"
     assert asked(alice, "/rewind", {"to": str(done["before"])})["restored"] == [second["id"]]
+
+
+# --- branches ---------------------------------------------------------------------------------------------------------
+
+
+def branched(alice: Caller, name: str = "try", **more: Any) -> Any:
+    return asked(alice, "/branches", {"name": name, **more}, status=201)
+
+
+def test_a_branch_is_addressed_by_a_header_or_a_parameter(alice: Caller) -> None:
+    (first,) = write(alice, VEGETARIAN)["results"]
+    made = branched(alice, ttl=3_600)
+    assert (made["name"], made["expires_at"] - made["created_at"]) == ("try", 3_600_000)
+
+    response = alice("POST", f"{HERE}/memories", {"memories": [VEGAN]}, Memoturn_Branch="try")
+    assert response.status_code == 201, response.content
+    (second,) = response.json()["results"]
+
+    assert second["superseded"] == [first["id"]]
+    (hit,) = asked(alice, "/recall?branch=try", {"topic_key": "user.diet"})["memories"]
+    assert hit["id"] == second["id"]
+    (hit,) = asked(alice, "/recall", {"topic_key": "user.diet"})["memories"]
+    assert hit["id"] == first["id"]
+    assert asked(alice, f"/memories/{second['id']}?branch=main", method="GET", status=404)["code"] == "not_found"
+    main, other = asked(alice, "/branches", method="GET")["branches"]
+    assert (main["name"], main["txid"], main["expires_at"]) == ("main", made["txid"], None)
+    assert other == made | {"txid": response.json()["txid"]}
+
+
+def test_every_route_of_a_profile_works_in_a_branch(alice: Caller) -> None:
+    write(alice, VEGETARIAN)
+    branched(alice)
+    turn = {"role": "user", "content": "I am allergic to peanuts."}
+    (kept,) = write(alice, VEGAN, at=f"{HERE}")["results"]
+    (own,) = asked(alice, "/memories?branch=try", {"memories": [VEGAN | {"content": "own"}]}, status=201)["results"]
+
+    found = asked(alice, f"/memories/{own['id']}?branch=try", method="GET")
+    assert (found["content"], len(found["supersedes"])) == ("own", 1)
+    answer = asked(alice, "/ask?branch=try", {"question": "Since when am I vegan?"})
+    assert answer["sources"] == [own["id"]]
+    extracted = asked(alice, "/extract?branch=try", {"turns": [turn]}, status=201)
+    assert extracted["results"]
+    assert asked(alice, "/extract?branch=try", {"turns": [turn], "dry_run": True})["proposed"]
+    asked(alice, "/sessions/s-9/turns?branch=try", turn, status=201)
+    turns = asked(alice, "/sessions/s-9/turns?last=5&branch=try", method="GET")["turns"]
+    assert [one["content"] for one in turns] == [turn["content"]]
+    assert asked(alice, "/sessions/s-9/turns", method="GET") == {"turns": []}
+    sessions = asked(alice, "/sessions?branch=try&limit=9", method="GET")["sessions"]
+    assert {one["id"] for one in sessions} == {"s-1", "s-9"}
+    asked(alice, "/sessions/s-9?branch=try", method="DELETE", status=204)
+    asked(alice, "/checkpoints?branch=try", {"name": "own"}, status=201)
+    assert asked(alice, "/rewind?branch=try", {"to": "own", "dry_run": True})["restored"] == []
+    assert asked(alice, "/rewind?branch=try", {"to": "1"})["ended"]
+    erasure = asked(alice, "/erasures?branch=try", {"topic_key": "user.diet", "type": "fact"}, status=202)
+    assert own["id"] in erasure["memory_ids"]
+    assert asked(alice, f"/erasures/{erasure['erasure_id']}?branch=try", method="GET") == erasure
+    assert asked(alice, "/erasures", method="GET") == {"erasures": []}
+    assert asked(alice, f"/memories/{kept['id']}", method="GET")["superseded_by"] is None
+
+
+def test_a_branch_from_a_checkpoint_or_a_change(alice: Caller) -> None:
+    (first,) = write(alice, VEGETARIAN)["results"]
+    named = asked(alice, "/checkpoints", {"name": "before"}, status=201)
+    write(alice, VEGAN)
+
+    for name, at in (("one", "before"), ("two", str(named["txid"]))):
+        branched(alice, name, **{"from": at})
+        (hit,) = asked(alice, f"/recall?branch={name}", {"topic_key": "user.diet"})["memories"]
+        assert hit["id"] == first["id"]
+    assert asked(alice, "/branches", {"name": "three", "from": "nowhere"}, status=404)["code"] == "not_found"
+
+
+def test_a_branch_ends(alice: Caller) -> None:
+    write(alice, VEGETARIAN)
+    branched(alice)
+    assert asked(alice, "/branches", {"name": "try"}, status=409)["code"] == "conflict"
+    assert asked(alice, "/branches", {"name": "main"}, status=409)["code"] == "conflict"
+
+    asked(alice, "/branches/try", method="DELETE", status=204)
+
+    for path, method, body in (
+        ("/recall?branch=try", "POST", {"query": "food"}),
+        ("/memories?branch=try", "POST", {"memories": [VEGAN]}),
+        ("/sessions/s-1/turns?branch=try", "POST", {"role": "user", "content": "Hello."}),
+        ("/branches/try", "DELETE", None),
+        ("/branches/%C3%A9", "DELETE", None),
+    ):
+        assert asked(alice, path, body, method=method, status=404)["code"] == "branch_not_found", path
+    assert asked(alice, "/branches/main", method="DELETE", status=409)["reason"] == "BRANCH_IS_MAIN"
+    (hit,) = asked(alice, "/recall", {"topic_key": "user.diet"})["memories"]
+    assert hit["summary"] == VEGETARIAN["summary"]
+    branched(alice)
+
+
+def test_how_a_branch_may_be_named_and_addressed(alice: Caller) -> None:
+    write(alice, VEGETARIAN)
+    branched(alice)
+    for name in ("", "A", "a--b", "-a", "é", "x" * 65, "~1"):
+        assert asked(alice, "/branches", {"name": name}, status=400)["code"] == "invalid_request", name
+    for ttl in (0, 59, 30 * 86_400 + 1, "a day"):
+        assert asked(alice, "/branches", {"name": "more", "ttl": ttl}, status=400)["code"] == "invalid_request", ttl
+    assert asked(alice, "/branches", {"name": "more", "form": "x"}, status=400)["code"] == "invalid_request"
+    body = {"query": "food"}
+    for headers, path, status in (
+        ({"Memoturn_Branch": "try"}, "/recall?branch=try", 200),
+        ({"Memoturn_Branch": "main"}, "/recall?branch=try", 400),
+        ({"Memoturn_Branch": "other"}, "/recall", 404),
+        ({"Memoturn_Branch": "~1"}, "/recall", 404),
+        ({"Memoturn_Branch": "try"}, "/recall?brnch=try", 400),
+    ):
+        response = alice("POST", f"{HERE}{path}", body, **headers)
+        assert response.status_code == status, (headers, path, response.content)
+    assert alice("GET", f"{HERE}/branches", Memoturn_Branch="try").status_code == 400
+    assert asked(alice, "/branches?branch=try", method="GET", status=400)["code"] == "invalid_request"
+    assert asked(alice, "/branches?branch=main", {"name": "more"}, status=400)["code"] == "invalid_request"
+
+
+def test_branches_of_an_unknown_profile(alice: Caller) -> None:
+    assert asked(alice, "/branches", method="GET") == {"branches": []}
+    assert asked(alice, "/branches", {"name": "try"}, status=404)["code"] == "not_found"
+    assert asked(alice, "/recall?branch=try", {"query": "food"}, status=404)["code"] == "branch_not_found"
+
+
+def test_other_routes_and_lists_know_the_profile_itself_alone(alice: Caller, acme: OpenedTenant) -> None:
+    write(alice, VEGETARIAN)
+    branched(alice)
+    asked(alice, "/memories?branch=try", {"memories": [VEGAN]}, status=201)
+
+    body = {"tenant_id": "shop", "user_id": "alice", "prompt": "food preference"}
+    found = str(alice("POST", "/v1/memory/recall", body).json())
+    assert "vegetarian since 2024" in found
+    assert "vegan since 2026" not in found
+    key = make_api_key(acme.scope, scopes=[*DEFAULT, "exports:read"]).text
+    assert Caller(key)("GET", "/v1/memory/shop").json() == {"profiles": [{"profile": "alice"}]}

@@ -20,6 +20,10 @@ class GivenSpace:
     identity_version: int = 1
     is_sealed: bool = False
 
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        return self.uid
+
 
 def cipher_of(case: dict[str, Any]) -> SpaceCipher:
     """case: a line of space_suite1.json."""

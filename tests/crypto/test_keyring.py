@@ -37,6 +37,10 @@ class Space:
     identity_version: int = 1
     is_sealed: bool = False
 
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        return self.uid
+
 
 HERE, ELSEWHERE = Space(uuid.UUID(int=1)), Space(uuid.UUID(int=2))
 

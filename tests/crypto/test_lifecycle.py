@@ -36,6 +36,10 @@ class Space:
     identity_version: int = 1
     is_sealed: bool = False
 
+    @property
+    def identity_uid(self) -> uuid.UUID:
+        return self.uid
+
 
 HERE = Space()
 

@@ -146,6 +146,7 @@ def settle(api: Api, who: Somebody) -> None:
     profile = f"/v1/memory/{who.tenant}/{who.person}"
     stated = api.said(who, "POST", f"{profile}/memories", {"memories": [typed]})["results"]
     erasure = api.said(who, "POST", f"{profile}/erasures", {"memory_id": stated[0]["id"]})
+    branch = api.said(who, "POST", f"{profile}/branches", {"name": who.word.lower()})
     shared = api.said(who, "POST", "/api/v1/memories", {"key": "word", "value": f"{who.word} at last."})
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
     page = {"external_id": f"wiki/{who.word}", "title": who.word, "text": f"The {who.word} boiler is in the cellar."}
@@ -162,6 +163,7 @@ def settle(api: Api, who: Somebody) -> None:
         "job_id": ["imp_000000000000000000000000"],
         "public_id": [stated[0]["id"]],
         "erasure_id": [erasure["erasure_id"]],
+        "branch": [branch["name"]],
         "platform_id": [shared["data"]["id"]],
         "session_id": ["s1"],
         "object_id": [stored["id"]],
@@ -204,6 +206,7 @@ def nobody_s() -> dict[str, list[Any]]:
         "job_id": ["imp_0"],
         "public_id": ["mem_0"],
         "erasure_id": ["ers_0"],
+        "branch": ["none"],
         "platform_id": [str(UUID(int=ABSENT))],
         "session_id": ["s0"],
         "object_id": [ABSENT],
@@ -226,6 +229,7 @@ def view(api: Api, who: Somebody) -> Iterator[tuple[str, bytes]]:
         yield f"relations of {memory_id}", api.call(who, "GET", f"/memory/{memory_id}/relations")[1]
     yield "requests", api.call(who, "GET", f"/memory/forget-requests/{who.ids['request_id'][0]}")[1]
     yield "entities", api.call(who, "GET", "/v1/entities")[1]
+    yield "branches", api.call(who, "GET", f"/v1/memory/{who.tenant}/{who.person}/branches")[1]
     yield "objects", api.call(who, "GET", "/v1/objects")[1]
     yield "decisions", api.call(who, "GET", "/memory/decisions")[1]
     yield "turns", api.call(who, "POST", "/v1/history/list", {**named, "session_id": "s1"})[1]

@@ -25,6 +25,7 @@ from apps.key_management import keys, rotation, scheduler
 from apps.key_management.models import KeyRewrap, KeyRotation
 from apps.key_management.rotation_requests import RotationUnderway, ask_for_rewrap, ask_for_rotation
 from apps.memories import integrity, reencryption
+from apps.memories.branches import create_branch
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
@@ -33,6 +34,7 @@ from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user, reread_space
 from apps.outbox import handlers
+from apps.projects.models import Space
 from apps.projects.scope import Principal, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
@@ -476,6 +478,27 @@ def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
 
     assert not again.is_stored
     assert not ref.is_stored
+
+
+def test_after_a_compromise_a_branch_has_the_handles_of_its_origin(scope: Scope) -> None:
+    create_branch(scope, "try", now=NOW)
+
+    finish(rotation.rotate(scope, reason="test", is_compromise=True, now=NOW))
+
+    with tenant_transaction(scope):
+        spaces = {one.branch: one for one in Space.objects.within(scope)}
+        handles = {
+            name: [
+                (row.public_id, bytes(row.text_mac), row.slot and bytes(row.slot))
+                for row in Memory.objects.within_tenant(scope).filter(space_id=one.pk).order_by("pk")
+            ]
+            for name, one in spaces.items()
+        }
+    assert {one.identity_version for one in spaces.values()} == {2}
+    assert handles["try"] == handles[""] != []
+    assert versions_of(scope) == {"said": {2}, "sealed": {2}}
+    assert answers(scope.in_spaces(spaces["try"].ref))
+    assert keys.count_under(scope, 1, kind=KeyKind.IDENTITY) == 0
 
 
 def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globex: OpenedTenant) -> None:

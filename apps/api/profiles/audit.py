@@ -69,6 +69,7 @@ class ProfileEventsOutput(serializers.Serializer[Any]):
 
 
 class NamespaceAuditView(ProfileView):
+    in_branches: ClassVar = False
     permissions: ClassVar = {"GET": "audit:read"}
 
     @operation("namespace_audit", parameters=[NamespaceAuditInput], responses=ProfileEventsOutput)
@@ -91,6 +92,7 @@ class NamespaceAuditView(ProfileView):
 
 
 class ProfileAuditView(ProfileView):
+    in_branches: ClassVar = False
     permissions: ClassVar = {"GET": "audit:read"}
 
     @operation("profile_audit", parameters=[AuditInput], responses=ProfileEventsOutput)

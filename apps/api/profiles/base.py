@@ -4,15 +4,25 @@ import string
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
 
 from apps.api.errors import NotImplementedHere, status_of
-from apps.api.schema import ApiSchema, ProfileRefusalOutput
+from apps.api.schema import BRANCH_NAME, ApiSchema, ProfileRefusalOutput
 from apps.api.views import ApiView, BeyondToken
 from apps.apikeys.selectors import Authenticated
 from apps.core.errors import DomainError, Malformed, NotFound, Unavailable
 from apps.core.scoping import tenant_transaction
-from apps.memories.spaces import find_end_user, find_namespace, find_person, name_in_namespace, space_now
+from apps.memories.branches import MAIN
+from apps.memories.spaces import (
+    BranchNotFound,
+    SpaceOwner,
+    find_namespace,
+    find_owned,
+    find_person,
+    name_in_namespace,
+    space_now,
+)
 from apps.projects.scope import Scope
 
 NAME: Final = frozenset(string.ascii_lowercase + string.digits + "_-")
@@ -36,7 +46,7 @@ CODES: Final[Mapping[int, str]] = {
 }
 STATUS_HERE: Final[Mapping[int, int]] = {422: 400, 501: 503}
 CONSISTENCY: Final = ("primary", "cached")
-MAIN: Final = "main"
+BRANCH, BRANCH_HEADER = "branch", "Memoturn-Branch"
 DURABLE: Final = "durable"
 
 
@@ -52,10 +62,6 @@ class ProfileNotFound(NotFound):
     """No such profile."""
 
 
-class BranchNotFound(NotFound):
-    """No such branch: a profile has the branch main alone."""
-
-
 OWN_CODES: Final = {BranchNotFound: "branch_not_found", NotImplementedHere: "unconfigured"}
 
 
@@ -68,14 +74,28 @@ class ProfileSchema(ApiSchema):
     refusal = "ProfileRefused"
     statuses = STATUS_HERE
 
+    def get_override_parameters(self) -> list[Any]:
+        headers = super().get_override_parameters()
+        if not self.view.in_branches:  # type: ignore[attr-defined]  # only ProfileViews have this schema
+            return [one for one in headers if one.name != BRANCH_HEADER]
+        branch = OpenApiParameter(
+            name=BRANCH,
+            type={"type": "string", "pattern": BRANCH_NAME},
+            location=OpenApiParameter.QUERY,
+            description="A branch of the profile; `main` by default.  The header `Memoturn-Branch` is the same.",
+        )
+        return [*headers, branch]
+
 
 class ProfileView(ApiView):
     """A profile of a namespace is the end user of that name there: other routes reach the same memories.
 
     A handler begins with ``owner``, ``found`` or ``known``, which check the names and the headers.
+    in_branches: whether its operations are of the branch that the request names; otherwise they are of the profile.
     """
 
-    headers_read: ClassVar = ("X-Project-ID",)
+    in_branches: ClassVar = True
+    headers_read: ClassVar = ("X-Project-ID", BRANCH_HEADER)
     silent_answer: ClassVar = None
     schema = ProfileSchema()
 
@@ -105,7 +125,7 @@ class ProfileView(ApiView):
         """The profile of a request that was refused before its handler looked the profile up."""
         scope, names = self.caller, self.kwargs
         try:
-            space = find_end_user(self.scope(), self.owner(names["ns"], names.get("profile", "")))
+            space = find_owned(self.scope(), self.owner(names["ns"], names.get("profile", "")))
         except DomainError:
             return scope
         return scope.in_spaces(space) if space else scope
@@ -127,27 +147,30 @@ class ProfileView(ApiView):
 
     # --- for handlers -------------------------------------------------------------------------------------------------
 
-    def owner(self, ns: str, profile: str = "") -> str:
-        """The end user that the profile is, known or not.  Raises NameMalformed, BranchNotFound, HeaderMalformed."""
+    def owner(self, ns: str, profile: str = "") -> SpaceOwner:
+        """The end user that the profile is, known or not, and the branch.
+
+        Raises NameMalformed, BranchNotFound, HeaderMalformed.
+        """
         if not is_name(ns) or not (is_name(profile) or not profile):
             raise NameMalformed
         sent = self.request.headers
-        if sent.get("Memoturn-Branch", MAIN) != MAIN:
-            raise BranchNotFound
         if sent.get("Memoturn-Consistency", CONSISTENCY[0]) not in CONSISTENCY:
             raise HeaderMalformed("Memoturn-Consistency is primary or cached.")
         if sent.get("Memoturn-Durability", DURABLE) != DURABLE:
             raise HeaderMalformed("Memoturn-Durability is durable, as every write is.")
-        return name_in_namespace(self.caller, ns, profile)
+        return SpaceOwner.end_user(name_in_namespace(self.caller, ns, profile), branch=self._branch())
 
     def found(self, ns: str, profile: str, *, writes: bool = False) -> Scope:
-        """A scope with the profile's space, or without one if nothing was ever written to it.
+        """A scope with the space of the profile or of its branch; without one if nothing was ever written to a profile.
 
-        Raises ProfileNotFound and NotYetThere by the header Memoturn-Min-Txid.
+        Raises BranchNotFound, and ProfileNotFound and NotYetThere by the header Memoturn-Min-Txid.
         """
         owner, scope = self.owner(ns, profile), self.scope(writes=writes)
         least = self._least_txid()
-        space = find_end_user(scope, owner)
+        space = find_owned(scope, owner)
+        if owner.branch and (space is None or space.has_ended(self.now())):
+            raise BranchNotFound
         self._found = scope = scope.in_spaces(space) if space else scope
         if least and space is None:
             raise ProfileNotFound
@@ -165,6 +188,30 @@ class ProfileView(ApiView):
     def reached(self, txid: int) -> None:
         """Send this number of the profile's latest change with the response; without it, it is looked up."""
         self._txid = txid
+
+    def query(self) -> dict[str, Any]:
+        """Without the branch, which any operation in branches takes."""
+        sent = super().query()
+        if self.in_branches:
+            sent.pop(BRANCH, None)
+        return sent
+
+    def _branch(self) -> str:
+        """Of the header or of the query string; empty for main."""
+        named = {self.request.headers.get(BRANCH_HEADER, MAIN)}
+        if self.in_branches and BRANCH in self.request.query_params:
+            asked = self.request.query_params[BRANCH]
+            named = {asked, self.request.headers.get(BRANCH_HEADER, asked)}
+        if len(named) > 1:
+            raise HeaderMalformed("Memoturn-Branch and the parameter branch name two branches.")
+        (name,) = named
+        if name == MAIN:
+            return ""
+        if not self.in_branches:
+            raise HeaderMalformed("Memoturn-Branch: this is of the profile, and not of one of its branches.")
+        if not is_name(name):
+            raise BranchNotFound
+        return name
 
     def _least_txid(self) -> int:
         sent = self.request.headers.get("Memoturn-Min-Txid", "0")

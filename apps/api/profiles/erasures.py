@@ -20,6 +20,7 @@ from apps.core.errors import Invalid
 from apps.erasure.receipt_log import erasure_id, receipts_of_erasures, uid_of
 from apps.erasure.targets import MOST_MEMORIES
 from apps.ingest.sessions import memories_of_session
+from apps.memories.branches import with_branches
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.typed import KEYED
 from apps.memories.typed_selectors import describe_typed, ids_under, public_ids
@@ -129,18 +130,19 @@ class ErasuresView(ProfileView):
         """
         fields, now = self.read(ErasureInput), self.now()
         scope = self.known(ns, profile)
+        parts = with_branches(scope)
         if "memory_id" in fields:
             ids = [describe_typed(scope, fields["memory_id"], now=now).memory.id]
         elif "topic_key" in fields:
-            ids = ids_under(scope, fields["type"], fields["topic_key"], now=now)
+            ids = [one for part in parts for one in ids_under(part, fields["type"], fields["topic_key"], now=now)]
         else:
-            ids = memories_of_session(scope, fields["session_id"], now=now)
+            ids = [one for part in parts for one in memories_of_session(part, fields["session_id"], now=now)]
         if not ids and not fields.get("turns"):
             raise MemoryNotFound
         if len(ids) > MOST_MEMORIES:
             raise TooManyToErase
         # Kept with the request: once erased, the memories name themselves no longer.
-        target = {**fields, "memory_ids": sorted(public_ids(scope, ids).values())}
+        target = {**fields, "memory_ids": sorted({one for part in parts for one in public_ids(part, ids).values()})}
         made, _ = ask(scope, MemorySelection(memory_ids=tuple(ids)), erases=target, now=now)
         self.reached(txid := txid_of(scope))
         return Response(_bodies(scope, [made])[0] | {"txid": txid}, status=202)

@@ -15,7 +15,7 @@ from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.memories import TypedResultOutput, outcome_body
 from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
-from apps.ingest.typed import write_typed
+from apps.ingest.typed import write_owned
 from apps.ingest.typed_extraction import MOST_TURNS, SaidTurn, propose_typed
 from apps.memories.typed import TypedMemory
 
@@ -85,7 +85,7 @@ class ExtractView(ProfileView):
             txid = txid_of(known)
             self.reached(txid)
             return Response({**body, "results": [], "txid": txid}, status=201)
-        outcome = write_typed(scope, self.owner(ns, profile), proposed, now=now)
+        outcome = write_owned(scope, self.owner(ns, profile), proposed, now=now)
         self.reached(outcome.txid)
         return Response(body | outcome_body(outcome), status=201)
 

@@ -19,7 +19,7 @@ from apps.api.profiles.fields import Content, Vector
 from apps.api.profiles.output import DescribedTypedMemoryOutput, typed_body
 from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
-from apps.ingest.typed import MOST, TypedOutcome, write_typed
+from apps.ingest.typed import MOST, TypedOutcome, write_owned
 from apps.memories.typed import KEYED, NAMES, TypedMemory
 from apps.memories.typed_selectors import describe_typed
 from apps.recall import read_log
@@ -103,7 +103,7 @@ class TypedMemoriesView(ProfileView):
         profile is created if it does not exist.
         """
         memories = [typed_of(one) for one in self.read(TypedMemoriesInput)["memories"]]
-        outcome = write_typed(self.scope(writes=True), self.owner(ns, profile), memories, now=self.now())
+        outcome = write_owned(self.scope(writes=True), self.owner(ns, profile), memories, now=self.now())
         self.reached(outcome.txid)
         return Response(outcome_body(outcome), status=201)
 

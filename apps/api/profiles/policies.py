@@ -16,7 +16,7 @@ from apps.api.profiles.base import ProfileView
 from apps.api.v1.retention import LOOSEN, PolicyBeyondKey
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
-from apps.memories.spaces import find_namespace, get_or_create_end_user, get_or_create_namespace
+from apps.memories.spaces import find_namespace, get_or_create_namespace, get_or_create_owned
 from apps.policies.retention import (
     BOUNDS,
     KEEP,
@@ -117,6 +117,7 @@ class PolicyOutput(serializers.Serializer[Any]):
 
 
 class PolicyView(ProfileView):
+    in_branches: ClassVar = False
     """The common part: GET, PUT and DELETE of the policy at one level."""
 
     permissions: ClassVar = {"GET": "retention:read", "PUT": "retention:write", "DELETE": "retention:write"}
@@ -213,7 +214,7 @@ class ProfilePolicyView(PolicyView):
         policy, now = self.read(PolicyInput).get("policy"), self.now()
         owner, scope = self.owner(ns, profile), self.scope(writes=True)
         self.found(ns, profile)
-        space = get_or_create_end_user(scope, owner, now=now)
+        space = get_or_create_owned(scope, owner, now=now)
         return self._put(space.id, policy)
 
     @operation("clear_profile_policy", request=None, responses={204: None})

@@ -18,7 +18,7 @@ from apps.core.plaintext import Plaintext
 from apps.history.turns import NewTurn, read
 from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.sessions import end_session, list_sessions
-from apps.memories.spaces import get_or_create_end_user
+from apps.memories.spaces import get_or_create_owned
 from apps.memories.typed_selectors import list_profiles
 from apps.recall import read_log
 
@@ -91,6 +91,7 @@ class ProfilesOutput(serializers.Serializer[Any]):
 
 
 class ProfilesView(ProfileView):
+    in_branches: ClassVar = False
     # As of exports: it names end users.
     permissions: ClassVar = {"GET": "exports:read"}
 
@@ -172,9 +173,11 @@ class ProfileTurnsView(ProfileView):
         """Append a turn to a session.  Nothing is extracted from it."""
         fields, session, now = self.read(TurnInput), _session(session_id), self.now()
         owner, scope = self.owner(ns, profile), self.scope(writes=True)
-        self._found = scope = scope.in_spaces(get_or_create_end_user(scope, owner, now=now))
+        self._found = scope = scope.in_spaces(get_or_create_owned(scope, owner, now=now))
         turn = NewTurn(role=fields["role"], content=Plaintext(fields["content"]))
-        done = append_history(scope, owner, session, [turn], source=SOURCE, metadata={}, extract=False, now=now)
+        done = append_history(
+            scope, owner.name, session, [turn], source=SOURCE, metadata={}, extract=False, branch=owner.branch, now=now
+        )
         return Response({"seq": done.turns[0].id}, status=201)
 
 

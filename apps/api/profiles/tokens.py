@@ -74,6 +74,7 @@ class ConfinedTokensOutput(serializers.Serializer[Any]):
 
 
 class TokensView(ProfileView):
+    in_branches: ClassVar = False
     """The common part: GET and POST of tokens.  A person may do it with the permission for API keys."""
 
     permissions: ClassVar = {"GET": "tokens:write", "POST": "tokens:write"}
@@ -113,6 +114,7 @@ class TokensView(ProfileView):
 
 
 class TokenView(ProfileView):
+    in_branches: ClassVar = False
     """The common part: DELETE of a token."""
 
     permissions: ClassVar = {"DELETE": "tokens:write"}
@@ -175,7 +177,7 @@ class ProfileTokensView(TokensView):
         is_plain = ns == scope.tenant.name
         confined = Confinement(
             namespace_id=None if is_plain else get_or_create_namespace(scope, ns, now=now),
-            profile_id=get_or_create_person(scope, owner, now=now),
+            profile_id=get_or_create_person(scope, owner.name, now=now),
             issued_by_id=self._issuer(),
         )
         return self._create(asked, confined)
@@ -196,7 +198,7 @@ def _of_namespace(view: ProfileView, ns: str) -> Confinement | None:
 
 def _of_profile(view: ProfileView, ns: str, profile: str) -> Confinement | None:
     scope = view.scope()
-    found = find_person(scope, view.owner(ns, profile))
+    found = find_person(scope, view.owner(ns, profile).name)
     return None if found is None else Confinement(namespace_id=None, profile_id=found)
 
 

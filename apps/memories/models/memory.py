@@ -126,6 +126,7 @@ class Memory(ScopedModel):
     environment = models.CharField(max_length=16)
     public_id = models.CharField(max_length=36)
     updated_at = models.DateTimeField()
+    copied_from = models.BigIntegerField(null=True, help_text="In a branch: the memory that it is a copy of.")
     created_txid = models.BigIntegerField()
     changed_txid = models.BigIntegerField()
 
@@ -288,6 +289,12 @@ class Memory(ScopedModel):
             ),
             models.Index(
                 fields=("tenant", "superseded_at"), condition=models.Q(validity="superseded"), name="memory_replaced"
+            ),
+            # For erasures, which reach the copies in branches.
+            models.Index(
+                fields=("tenant", "copied_from"),
+                condition=models.Q(copied_from__isnull=False),
+                name="memory_copies",
             ),
             # For the database, when a referenced row is deleted.
             models.Index(

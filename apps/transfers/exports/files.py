@@ -43,6 +43,12 @@ def read_pieces(scope: Scope, job_id: int) -> Iterator[bytes]:
         after = chunk.number
 
 
+def has_file(scope: Scope, end_user_id: int, *, now: datetime) -> bool:
+    """Whether there is, or soon will be, a file of everything about this end user.  Inside the tenant's transaction."""
+    jobs = ExportJob.objects.within(scope).filter(end_user_id=end_user_id, reach=ExportReach.PERSON)
+    return jobs.filter(status__in=(*OPEN, ExportStatus.COMPLETED)).exclude(expires_at__lte=now).exists()
+
+
 def drop_file(scope: Scope, job_ids: Sequence[int]) -> None:
     """Delete the files of these jobs and their links.  Inside the tenant's transaction, with the jobs locked."""
     ExportLink.objects.within(scope).filter(job_id__in=job_ids).delete()

@@ -10,6 +10,7 @@ from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.opened import OpenedMemory
+from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.transfers.models.exports import ExportReach
 
@@ -81,11 +82,13 @@ def matching(
 ) -> MemoryQuerySet:
     """Memories of the scope's environment and project, of all end users, that match the filters on unencrypted columns.
 
-    space_id: restrict to the space of one end user.
+    Not those of branches, which are temporary copies.  space_id: restrict to the space of one end user.
     """
     rows = Memory.objects.within_tenant(scope).in_project(scope).filter(environment=scope.environment)
     if space_id is not None:
         rows = rows.filter(space_id=space_id)
+    else:
+        rows = rows.exclude(space_id__in=Space.objects.within(scope).exclude(origin_uid=None).values("pk"))
     rows = _standing(rows, filters, now=now)
     if filters.is_summary is not None:
         rows = rows.filter(is_summary=filters.is_summary)

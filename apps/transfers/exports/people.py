@@ -89,7 +89,7 @@ def _content(field: EncryptedField, row: Any, cipher: SpaceCipher) -> Any:
 
 
 class _Person(Section):
-    """The end user's space in one environment."""
+    """The end user's space in one environment, or a branch of it."""
 
     def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
         mine: ScopedQuerySet[Any] = Space.objects.within(scope).filter(pk=space.pk)
@@ -98,7 +98,8 @@ class _Person(Section):
     def tell(
         self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
     ) -> dict[str, Any]:
-        return {"user_id": row.owner_id, "end_user_id": end_user, "created_at": row.created_at}
+        said = {"user_id": row.owner_id, "end_user_id": end_user, "created_at": row.created_at}
+        return said | ({"expires_at": row.expires_at} if row.branch else {})
 
 
 class _Memories(Section):
@@ -255,8 +256,10 @@ def sections() -> Sequence[Section]:
 
 
 def spaces_of(scope: Scope, end_user_id: int) -> list[Space]:
-    """The end user's spaces in creation order, without rows whose MAC does not bind them to this end user.  Inside the
-    tenant's transaction."""
+    """The end user's spaces and their branches in creation order.  Inside the tenant's transaction.
+
+    Without rows whose MAC does not bind them to this end user.
+    """
     mine = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=end_user_id)
     return only_bound(mine.order_by("pk"), scope)
 
@@ -290,7 +293,8 @@ def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: da
             report_broken(scope, error, row.pk, space_id=space.pk, table=section.table, now=now)
             unreadable += 1
             continue
-        lines.append(formats.jsonl({"kind": section.kind, "environment": space.environment} | said))
+        of_branch = {"branch": space.branch} if space.branch else {}
+        lines.append(formats.jsonl({"kind": section.kind, "environment": space.environment} | of_branch | said))
         memory_ids |= _memories(row)
     return ExportPart(
         lines=lines,

@@ -2,7 +2,7 @@
 -- tenant has listeners.
 --
 -- webhooks_note_memories: after rows of the memories' history, an event for each, and one for a batch that was created
--- or for the summary of a session.
+-- or for the summary of a session.  Branches, which are temporary copies, have none.
 -- webhooks_note_deeds: after rows of the audit trail about keys, members, limits and erasures.
 --
 -- No way to change a memory can forget its event, and an event without subscriber or listener costs no statement. Events
@@ -29,7 +29,7 @@ begin
                             when 'soft_deleted' then 'memory.deleted' when 'purged' then 'memory.deleted'
                             else 'memory.updated' end as type
           from noted n
-          join public.projects_space s on s.tenant_id = n.tenant_id and s.id = n.space_id
+          join public.projects_space s on s.tenant_id = n.tenant_id and s.id = n.space_id and s.branch = ''
           left join public.memories_memory m on m.tenant_id = n.tenant_id and m.id = n.memory_id
     ), every as (
         select id as nth, tenant_id, space_id, type, environment, project_id, array[memory_id] as memory_ids,

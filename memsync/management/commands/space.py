@@ -63,9 +63,9 @@ class Command(PlainCommand):
             return
         table = Table("id", "whose", "environment", "profile", "memories ever indexed", box=None, pad_edge=False)
         for space in found:
-            table.add_row(
-                str(space.pk), f"{space.kind} {space.owner_id}", space.environment, space.profile, str(space.doc_count)
-            )
+            branch = f", branch {space.branch}" if space.branch else ""
+            whose = f"{space.kind} {space.owner_id}{branch}"
+            table.add_row(str(space.pk), whose, space.environment, space.profile, str(space.doc_count))
         self.say(table)
 
     def change(self, scope: Scope, options: dict[str, Any]) -> None:
@@ -90,6 +90,7 @@ def _described(space: Space) -> dict[str, Any]:
         "kind": space.kind,
         "owner_id": space.owner_id,
         "environment": space.environment,
+        "branch": space.branch or None,
         "profile": space.profile,
         "memories_indexed": space.doc_count,
         "created_at": space.created_at.isoformat(),
