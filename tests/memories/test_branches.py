@@ -223,7 +223,7 @@ def test_names_ends_and_limits(scope: Scope, monkeypatch: pytest.MonkeyPatch) ->
     assert [one.name for one in list_branches(scope, now=minute(7))] == ["main"]
     create_branch(scope, "one", now=minute(7))
     create_branch(scope, "two", now=minute(7))
-    assert list_profiles(scope, scope.tenant.name, limit=10, now=minute(8)) == ["alice"]
+    assert list(list_profiles(scope, scope.tenant.name, limit=10, now=minute(8))) == ["alice"]
 
 
 def test_too_many_memories_make_no_branch(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
