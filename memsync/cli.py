@@ -1,4 +1,4 @@
-"""The `memsync` command.  `up`, `down` and `status` start fast, without Django; the others are Django commands."""
+"""The `memsync` command.  `up`, `down`, `status` and `mcp` start fast, without Django; the others are its commands."""
 
 import os
 import sys
@@ -38,6 +38,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync down          stop it
   memsync status        show what runs
   memsync doctor        check every part and report problems
+  memsync mcp           serve a memory to an MCP client on stdin and stdout; `install` configures one
   memsync demo          replay a conversation: what is stored, rejected and recalled
   memsync tenant ...    create and list tenants; set their policies and quotas
   memsync people ...    manage users and their roles
@@ -72,6 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given[0] == "--version":
         print(version("memsync"))
         return
+    if given[0] == "mcp":
+        from memsync.mcp.commands import main as speak
+
+        sys.exit(speak(given[1:]))
     if given[0] in OWN:
         from memsync.launcher import commands
 

@@ -1,0 +1,102 @@
+"""`memsync mcp` on stdin and stdout, as the official client starts it, and the configurations that it writes."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp
+import pytest
+from mcp import StdioServerParameters
+
+from apps.apikeys.onboarding import OpenedTenant
+from apps.projects.scope import Environment
+from memsync.mcp import commands
+
+MCP = [sys.executable, "-m", "memsync.cli", "mcp"]
+SETTINGS = ["--url", "http://127.0.0.1:9", "--key", "ms_dev_x", "--end-user", "alice"]
+KEY = "The spare key lies under the blue flower pot."
+
+
+@pytest.mark.django_db(databases="__all__", transaction=True)
+@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
+def test_official_client_starts_it(live_server: Any, acme: OpenedTenant, mode: str) -> None:
+    environment = {
+        "MEMSYNC_URL": live_server.url,
+        "MEMSYNC_API_KEY": acme.keys[Environment.PRODUCTION],
+        "MEMSYNC_END_USER": "алиса",
+    }
+    server = StdioServerParameters(command=MCP[0], args=MCP[1:], env=environment, cwd=Path(__file__).parents[2])
+
+    async def run() -> tuple[Any, ...]:
+        async with mcp.Client(server, mode=mode) as client:
+            tools = await client.list_tools()
+            await client.call_tool("add_memory", {"text": KEY})
+            found = await client.call_tool("search_memory", {"query": "Where is the spare key?"})
+            return tools, found, await client.call_tool("whoami", {})
+
+    tools, found, who = asyncio.run(run())
+
+    assert len(tools.tools) == 14
+    assert found.structured_content["memories"][0]["text"] == KEY
+    assert who.structured_content["end_user"] == "алиса"
+
+
+def test_a_server_that_cannot_be_reached_is_told_in_the_protocol() -> None:
+    asked = b'{"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": {}}\n'
+
+    done = subprocess.run([*MCP, *SETTINGS], input=asked, capture_output=True, timeout=60, check=True)
+
+    answer = json.loads(done.stdout)
+    assert (answer["id"], answer["error"]["code"]) == (3, -32603)
+    assert "cannot be reached" in answer["error"]["message"]
+
+
+def test_key_and_end_user_are_needed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMSYNC_API_KEY", raising=False)
+
+    assert commands.main(["--end-user", "alice"]) == 2
+    assert "MEMSYNC_API_KEY" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("client", "path", "section"),
+    [
+        ("--claude-code", ".mcp.json", "mcpServers"),
+        ("--cursor", "home/.cursor/mcp.json", "mcpServers"),
+        ("--vscode", ".vscode/mcp.json", "servers"),
+    ],
+)
+def test_a_configuration_is_written_beside_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, path: str, section: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({section: {"other": {"url": "https://example.org"}}, "theme": "dark"}))
+
+    assert commands.main(["install", *SETTINGS, client, "--write"]) == 0
+
+    written = json.loads(file.read_text())
+    assert (written["theme"], set(written[section])) == ("dark", {"other", "memsync"})
+    assert written[section]["memsync"]["url"] == "http://127.0.0.1:9/v1/mcp"
+    assert written[section]["memsync"]["headers"] == {"X-API-Key": "ms_dev_x", "X-End-User-ID": "alice"}
+
+
+def test_what_is_not_plain_json_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcp.json").write_text("// mine\n{}")
+
+    assert commands.main(["install", *SETTINGS, "--claude-code", "--write"]) == 1
+    assert (tmp_path / ".mcp.json").read_text() == "// mine\n{}"
+
+
+def test_a_configuration_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["install", *SETTINGS, "--codex"]) == 0
+
+    printed = capsys.readouterr().out
+    assert "[mcp_servers.memsync]" in printed
+    assert 'url = "http://127.0.0.1:9/v1/mcp"' in printed
