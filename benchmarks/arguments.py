@@ -88,6 +88,8 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
 
     typed = verb("typed", _in_instance(subcommands.run_typed), "typed adds over HTTP, beside a bare transaction")
     number(typed, "--runs", 200, "measured calls of each kind")
+    tools = verb("tools", _in_instance(subcommands.run_tools), "tool calls over MCP, beside their REST routes")
+    number(tools, "--runs", 200, "measured calls of each kind")
     throughput = verb(
         "throughput", _in_instance(subcommands.run_throughput), "requests a second beside a view that does nothing"
     )

@@ -85,6 +85,14 @@ def run_typed(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
+def run_tools(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import tools
+
+    result = tools.run(running, runs=options.runs)
+    say_figures(result["milliseconds"] | result["ratios"])
+    return result
+
+
 def run_scale(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import scale
 

@@ -12,7 +12,7 @@ from apps.projects.scope import Environment
 from tests.api.conftest import Caller
 from tests.api.test_quota import limit, used
 from tests.makers import make_api_key
-from tests.mcp.conftest import MODERN, McpCaller, refused
+from tests.mcp.conftest import META, MODERN, McpCaller, refused
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -45,6 +45,21 @@ def test_what_is_added_is_found_and_told_as_data(mcp: McpCaller) -> None:
     (memory,) = done(found)["memories"]
     assert (memory["id"], memory["text"], memory["tags"]) == (memory_id, KEY, ["home"])
     assert re.fullmatch(rf"- {memory_id} \(\d\.\d\d\): {re.escape(KEY)}\n\n{re.escape(DATA)}", text_of(found))
+
+
+@pytest.mark.parametrize(
+    ("client", "source"),
+    [({"name": "cursor"}, "cursor"), ({"name": "\x07"}, "mcp"), ({}, "mcp"), ("x", "mcp"), (None, "mcp")],
+)
+def test_a_memory_has_its_client_as_its_source(mcp: McpCaller, alice: Caller, client: Any, source: str) -> None:
+    meta = {**META, "io.modelcontextprotocol/clientInfo": client} if client is not None else META
+    params = {"name": "add_memory", "arguments": {"text": KEY}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+
+    added = mcp.raw(body, Mcp_Method="tools/call", Mcp_Name="add_memory").json()["result"]
+
+    memory_id = done(added)["memory_ids"][0].removeprefix("m_")
+    assert alice("GET", f"/memory/{memory_id}").json()["source"] == source
 
 
 def test_small_talk_is_skipped_with_its_reason(mcp: McpCaller) -> None:

@@ -27,6 +27,7 @@ CAPABILITY_MISSING: Final = -32021
 VERSION_NOT_SERVED: Final = -32022
 
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 # Of which the header Mcp-Name repeats a parameter.
@@ -67,6 +68,14 @@ class Call:
         """Of a client that wants to be told of progress; None of any other."""
         meta = self.params.get("_meta")
         return meta.get("progressToken") if isinstance(meta, Mapping) else None
+
+    @property
+    def client_name(self) -> str:
+        """As a modern client calls itself; empty if it does not."""
+        meta = self.params.get("_meta")
+        client = meta.get(CLIENT) if isinstance(meta, Mapping) else None
+        name = client.get("name") if isinstance(client, Mapping) else None
+        return name if isinstance(name, str) else ""
 
     @property
     def takes_addresses(self) -> bool:
