@@ -757,11 +757,18 @@ TABLE = (
             route=route,
             method="POST",
             permission="memory:read",
-            body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_memories"}},
+            body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called},
             status=200,
             stranger=200,
         )
-        for route in ("/v1/mcp", "/mcp")
+        for route, called in (
+            ("/v1/mcp", {"name": "list_memories"}),
+            ("/mcp", {"name": "list_memories"}),
+            (
+                "/v1/mcp/typed",
+                {"name": "memory_recall", "arguments": {"namespace": "home", "profile": "new", "query": TEXT}},
+            ),
+        )
     ),
     # Agent platforms: memories by their ids are tried on strangers in tests/api/test_agent_platform.py.
     *(

@@ -39,6 +39,8 @@ class RouteFailed(Exception):
     @property
     def message(self) -> str:
         error = self.answer.body["error"]
+        if isinstance(error, str):  # of a profile
+            return f"{error} ({self.answer.body['reason']})"
         return f"{error['message']} ({error['code']})"
 
 

@@ -106,6 +106,12 @@ class McpView(ApiView):
         return result
 
 
+class TypedMcpView(McpView):
+    """Tools for typed memories in profiles."""
+
+    catalogue = "apps.api.mcp.typed"
+
+
 def _check_origin(request: HttpRequest | Request) -> None:
     """Raises OriginRefused for a page of another origin, whose user would not know of the call."""
     origin = request.headers.get("Origin")
