@@ -91,7 +91,7 @@ def test_policies_and_the_audit_trail_of_a_namespace(typed: McpCaller) -> None:
     assert done(typed.tool("policy_get", **ALICE))["effective"]["memory"]["event_max_age_secs"] == 864_000
     assert "POLICY_NOT_SET" in text_of(typed.tool("policy_get", namespace="home"))
     # Events get their number when they are committed; tests/planes/test_profile_audit.py reads them.
-    page = done(typed.tool("audit_query", namespace="home", limit=5, cursor=0, action="memory."))
+    page = done(typed.tool("audit_query", namespace="home", limit=5, cursor=1, action="memory."))
     assert (page["events"], page["complete"]) == ([], True)
 
 

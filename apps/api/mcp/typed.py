@@ -191,7 +191,7 @@ TARGET: Final = {"memory_id": TEXT, "topic_key": TEXT, "type": {"enum": TYPES[:2
                  "turns": {"type": "boolean"}}  # fmt: skip
 TURN: Final = {"type": "object", "properties": {"role": TEXT, "content": TEXT}, "required": ["role", "content"]}
 PERIOD: Final = {"profile": NAMES["profile"], "from": {"type": "integer"}, "to": {"type": "integer"}, "action": TEXT,
-                 "outcome": TEXT, "limit": COUNT, "cursor": {"type": "integer", "minimum": 0}}  # fmt: skip
+                 "outcome": TEXT, "limit": COUNT, "cursor": {"type": "integer", "minimum": 1}}  # fmt: skip
 
 TOOLS: Final = [
     _tool(
