@@ -1157,7 +1157,7 @@ SPANNING = {
     "POST /memory/synthesize", "GET /memory/<int:memory_id>", "GET /memory/<int:memory_id>/history",
     "GET /memory/<int:memory_id>/relations", "GET /v1/facts/query", "POST /v1/facts/query", "POST /v1/memory/recall",
     "POST /v1/memory/query", "GET /v1/memory/status/<int:memory_id>",
-    "GET /v1/memory/<str:tenant_id>/<path:user_id>/list",
+    "GET /v1/memory/<str:tenant_id>/<path:user_id>/list", "POST /v1/mcp", "POST /mcp",
 }  # fmt: skip
 
 
