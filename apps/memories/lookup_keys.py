@@ -78,3 +78,8 @@ def typed_public_id(
     """
     topic = f"{project_id or ''}\x00{key or ''}"
     return cipher.public_id(type_, f"{topic}\x00{context}" if context else topic, content.reveal())
+
+
+def message_token(cipher: SpaceCipher, message: str) -> int:
+    """The keyed token of a message that a memory is from."""
+    return cipher.filter_token("message", message)

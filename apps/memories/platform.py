@@ -14,10 +14,10 @@ import orjson
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories.lookup_keys import slot_in_group
+from apps.memories.lookup_keys import message_token, slot_in_group
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.sealing import CATEGORY, MESSAGE, WORKSPACE
+from apps.memories.sealing import CATEGORY, WORKSPACE
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
@@ -85,7 +85,7 @@ class LabelFilter:
             values.append([one.tag_token(self.tag) for one in live])
         if self.message is not None:
             where += _HAS
-            values.append([one.filter_token(MESSAGE, self.message) for one in live])
+            values.append([message_token(one, self.message) for one in live])
         if self.session is not None:
             where += " and memory.session_token = %s"
             values.append(cipher.session_token(self.session))

@@ -12,7 +12,7 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
 from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
-from apps.memories.lookup_keys import LookupValues
+from apps.memories.lookup_keys import LookupValues, message_token
 from apps.memories.models import Memory
 from apps.memories.models.memory import (
     ANALYSIS,
@@ -40,7 +40,6 @@ Blob = bytes | memoryview
 REVISED_COLUMNS: Final = ("tags_ct", "metadata_ct", "fields_ct", "parts_ct", "tag_tokens", "revision")
 CATEGORY: Final = "category"
 WORKSPACE: Final = "workspace"
-MESSAGE: Final = "message"
 MAX_ANALYSIS_BYTES: Final = 1_000_000  # of a text in a script without spaces it is four times as long
 
 
@@ -130,7 +129,7 @@ def label_tokens(tags: Sequence[str], handles: LookupValues, cipher: SpaceCipher
     if not cipher.is_searchable:
         return []
     found = [cipher.tag_token(tag) for tag in tags]
-    found += [cipher.filter_token(MESSAGE, message) for message in handles.messages]
+    found += [message_token(cipher, message) for message in handles.messages]
     for kind, name in ((CATEGORY, handles.category), (WORKSPACE, handles.workspace)):
         found += [cipher.filter_token(kind, name), cipher.filter_token(kind, "")] if name else []
     return found

@@ -69,7 +69,7 @@ class Route:
     @property
     def invalid(self) -> int:
         """The status of a body that is not valid: clients of profiles expect 400."""
-        return 400 if "{profile}" in self.path else 422
+        return 400 if "{profile}" in self.path or "{ns}" in self.path else 422
 
 
 def routes(media_type: str) -> Iterator[Route]:

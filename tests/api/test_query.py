@@ -67,7 +67,7 @@ def test_the_lowest_relevance_is_the_callers(house: Caller, monkeypatch: pytest.
 def test_answer_has_the_whole_shape_and_explains_itself(path: str, house: Caller) -> None:
     answer = query(house, "Where is the key of room 7?", path, session_id="s1")
 
-    assert answer.keys() == QueryOutput().fields.keys() - {"turns"}  # on request
+    assert answer.keys() == QueryOutput().fields.keys() - {"turns", "pinned"}  # on request
     assert UUID(answer["query_id"])
     assert answer["session_id"] == "s1"
     assert answer["latency_ms"] > 0

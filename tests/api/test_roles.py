@@ -31,11 +31,13 @@ SHARED = tuple(
         route=row.route,
         method=row.method,
         permission=row.permission,
-        status=row.status,
+        status=404 if row.route.endswith("<str:profile>/audit") else row.status,  # there is no such profile
         body=row.body,
         is_fresh=row.route.endswith(("/download-url", "/rotate-secret"))
+        or (row.route.endswith("/policy") and row.method != "GET")
         or (row.method, row.route) in (("POST", "/org/webhooks"), ("PUT", "/v1/retention")),
-        destroys=(row.method, row.route) == ("PUT", "/v1/retention"),
+        destroys=(row.method, row.route) == ("PUT", "/v1/retention")
+        or (row.route.endswith("/policy") and row.method != "GET"),
     )
     for row in TABLE
     if row.permission in GRANTED

@@ -16,7 +16,7 @@ from apps.api.mcp.catalogue import (
     ToolResult,
 )
 from apps.api.mcp.protocol import CAPABILITY_MISSING, INVALID_PARAMS, RpcError
-from apps.api.mcp.session import Session
+from apps.api.mcp.session import ToolSession
 
 PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SOUND: Final = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=="
@@ -36,7 +36,7 @@ def _gives(*content: Mapping[str, Any], is_error: bool = False) -> Any:
     return lambda session, given: ToolResult(content=content, is_error=is_error)
 
 
-def _needs_sampling(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def _needs_sampling(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     if "sampling" not in session.call.capabilities:
         raise RpcError(CAPABILITY_MISSING, "This tool needs sampling.", data={"requiredCapabilities": {"sampling": {}}})
     return ToolResult.text("ok")
@@ -63,7 +63,7 @@ ROOTS: Final = {"method": "roots/list", "params": {}}
 def _rounds(*rounds: Mapping[str, Any], said: str = "Done.") -> Any:
     """A tool that asks in rounds, and counts them in a signed state."""
 
-    def run(session: Session, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+    def run(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
         answered, state = session.call.params.get("inputResponses"), session.call.params.get("requestState")
         done = 0
         if state is not None:
@@ -80,7 +80,7 @@ def _rounds(*rounds: Mapping[str, Any], said: str = "Done.") -> Any:
     return run
 
 
-def _with_progress(session: Session, given: Mapping[str, Any]) -> Steps:
+def _with_progress(session: ToolSession, given: Mapping[str, Any]) -> Steps:
     for progress in (0, 50, 100):
         yield Notification.progress(session, progress, 100)
     return ToolResult.text("Done in three steps.")
@@ -127,7 +127,7 @@ TOOLS: Final = [
 ]
 
 
-def _with_context(session: Session, given: Mapping[str, str]) -> Any:
+def _with_context(session: ToolSession, given: Mapping[str, str]) -> Any:
     if "inputResponses" not in session.call.params:
         return _ask("user_context", _form("What context should the prompt use?", {"context": TEXT}, ["context"]))
     return _user(_text("With the context that was given."))

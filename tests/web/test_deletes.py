@@ -108,6 +108,7 @@ KEYS_OWN = {
     "api/v1/memories": "retired where key_deletes=retire, else refused",
     "api/v1/memories/<str:platform_id>": "the same",
     "v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>": "the same",
+    "v1/memory/<str:ns>/<str:profile>/branches/<str:branch>": "a temporary copy that a key made",
     "v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>": "takes back what it asked",
     "v1/memory/<str:ns>/<str:profile>/policy": "a policy that limits nothing",
     "v1/namespaces/<str:ns>/policy": "the same",

@@ -177,7 +177,7 @@ def make_key(page: Page) -> str:
     page.get_by_role("link", name="Create another here").click()
     step_up(page)
     check(page, "key-make")
-    page.get_by_label("Name").fill("my agent")
+    page.get_by_role("textbox", name="Name").fill("my agent")
     page.get_by_label("projects:read").uncheck()
     page.get_by_role("button", name="Create key").click()
     expect(page.get_by_text("Copy it now.")).to_be_visible()

@@ -12,7 +12,7 @@ from django.urls import reverse
 from apps.api.mcp.catalogue import InputRequired, ToolResult
 from apps.api.mcp.ids import memory_id, public_id
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
-from apps.api.mcp.session import Session
+from apps.api.mcp.session import ToolSession
 
 SALT: Final = "mcp.delete"
 SECONDS: Final = 14 * 24 * 3600  # as long as the request waits for a person
@@ -20,7 +20,7 @@ WAITING: Final = "pending"
 DONE: Final = "confirmed"
 
 
-def delete_memory(session: Session, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
     one = memory_id(given["id"])
     state = session.call.params.get("requestState")
     if state is None:
@@ -46,7 +46,7 @@ def delete_memory(session: Session, given: Mapping[str, Any]) -> ToolResult | In
     )
 
 
-def _request_of(session: Session, state: Any, one: int) -> int:
+def _request_of(session: ToolSession, state: Any, one: int) -> int:
     """The request that a state names.  Raises RpcError for a state of another call."""
     try:
         tenant_id, request_id, about = signing.loads(str(state), salt=SALT, max_age=SECONDS)

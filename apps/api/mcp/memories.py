@@ -8,7 +8,7 @@ import orjson
 from apps.api.mcp.catalogue import DATA, Catalogue, Prompt, Resource
 from apps.api.mcp.ids import ID, memory_id
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
-from apps.api.mcp.session import Session
+from apps.api.mcp.session import ToolSession
 from apps.api.mcp.tools import TOOLS
 
 INSTRUCTIONS: Final = (
@@ -17,25 +17,25 @@ INSTRUCTIONS: Final = (
 )
 
 
-def read_profile(session: Session, named: Mapping[str, str]) -> Mapping[str, Any]:
+def read_profile(session: ToolSession, named: Mapping[str, str]) -> Mapping[str, Any]:
     made = session.ask("POST", "/memory/compose", {"prompt_template": "Who is the user?\n{{memories}}", "recall_k": 10})
     return {"mimeType": "text/plain", "text": f"{made['composed_prompt']}\n\n{DATA}"}
 
 
-def read_memory(session: Session, named: Mapping[str, str]) -> Mapping[str, Any]:
+def read_memory(session: ToolSession, named: Mapping[str, str]) -> Mapping[str, Any]:
     if not named["id"].removeprefix("m_").isdecimal() or len(named["id"]) > 21:
         raise RpcError(INVALID_PARAMS, "No such resource.")
     memory = session.ask("GET", f"/memory/{memory_id(named['id'])}")
     return {"mimeType": "application/json", "text": orjson.dumps(memory).decode()}
 
 
-def recall(session: Session, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+def recall(session: ToolSession, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     template = f"What is known about: {given['topic']}\n{{{{memories}}}}"
     made = session.ask("POST", "/memory/compose", {"prompt_template": template, "recall_k": 10})
     return [{"role": "user", "content": {"type": "text", "text": f"{made['composed_prompt']}\n\n{DATA}"}}]
 
 
-def complete_topic(session: Session, name: str, begun: str) -> Sequence[str]:
+def complete_topic(session: ToolSession, name: str, begun: str) -> Sequence[str]:
     """Names of people and things that memories mention."""
     names = [one["name"] for one in session.ask("GET", "/v1/entities", query={"limit": 200})["entities"]]
     return [one for one in names if one.casefold().startswith(begun.casefold())]

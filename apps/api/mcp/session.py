@@ -45,7 +45,7 @@ class RouteFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class ToolSession:
     """One call of one client."""
 
     request: Request

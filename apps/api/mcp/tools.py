@@ -8,7 +8,7 @@ from apps.api.fields import is_label
 from apps.api.mcp.catalogue import DATA, Run, Tool, ToolResult
 from apps.api.mcp.deleting import delete_memory
 from apps.api.mcp.ids import ID, memory_id, public_id
-from apps.api.mcp.session import Session
+from apps.api.mcp.session import ToolSession
 
 MOST: Final = 50
 SESSION: Final = "mcp"  # of turns whose session is not named, and the source of memories whose client is not
@@ -22,7 +22,7 @@ def _limit(default: int, most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": most, "default": default}
 
 
-def search_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def search_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     filters = _renamed(given, {"types": "memory_type", "since": "since", "until": "until"})
     body = {"query": given["query"], "k": given.get("limit", 5), "explain": False, "filters": filters}
     found = session.ask("POST", "/memory/query", body | _renamed(given, {"as_of": "as_of"}))
@@ -31,7 +31,7 @@ def search_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return _listed(lines, {"memories": memories}, none="No memories match.")
 
 
-def add_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def add_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     said = {"text": given["text"], "source": _source(session), **_renamed(given, {"tags": "tags"})}
     made = session.ask("POST", "/memory/add", said)
     ids = [public_id(one) for one in made.get("memory_ids", ())]
@@ -44,7 +44,7 @@ def add_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text(f"Stored as {', '.join(ids)}." if ids else "Done.", {"status": "created", "memory_ids": ids})
 
 
-def list_memories(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def list_memories(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     path = f"/v1/memory/{session.scope.tenant.name}/{session.end_user}/list"
     listed = session.ask("GET", path, query={"limit": given.get("limit", 20)})
     memories = [
@@ -56,12 +56,12 @@ def list_memories(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return _listed(lines, {"memories": memories, "total": listed["total"]}, none="There are no memories.")
 
 
-def get_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def get_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     memory = session.ask("GET", f"/memory/{memory_id(given['id'])}")
     return _listed([f"- {public_id(memory['id'])}: {memory['text']}"], {**memory, "id": public_id(memory["id"])})
 
 
-def get_related_memories(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def get_related_memories(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     one = memory_id(given["id"])
     found = session.ask("GET", f"/memory/{one}/relations", query={"include_text": "true"})
     wanted = given.get("relationship_types")
@@ -79,14 +79,14 @@ def get_related_memories(session: Session, given: Mapping[str, Any]) -> ToolResu
     return _listed(lines, {"id": public_id(one), "related": related}, none="No memories are related to it.")
 
 
-def update_memory(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def update_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     changed = {name: given[name] for name in ("tags", "importance", "metadata") if name in given}
     memory = session.ask("PATCH", f"/memory/{memory_id(given['id'])}", changed)
     kept = {name: memory[name] for name in ("tags", "importance", "metadata", "updated_at")}
     return ToolResult.text(f"Changed {public_id(memory['id'])}.", {"id": public_id(memory["id"]), **kept})
 
 
-def record_fact(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def record_fact(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     made = session.ask("POST", "/v1/facts", dict(given))
     one = public_id(made["memory_id"]) if made.get("memory_id") else None
     reasons = [decision["reason"] for decision in made.get("decisions", ()) if decision["reason"]]
@@ -94,24 +94,24 @@ def record_fact(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text(said.capitalize(), {"status": made["status"], "memory_id": one})
 
 
-def query_facts(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def query_facts(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _facts(session.ask("POST", "/v1/facts/query", dict(given))["facts"], none="No facts match.")
 
 
-def find_contradictions(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def find_contradictions(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     found = session.ask("GET", "/v1/facts/contradictions")["contradictions"]
     pairs = [{**one, "facts": [_fact(fact) for fact in one["facts"]]} for one in found]
     lines = ["- " + " / ".join(fact["text"] for fact in pair["facts"]) for pair in pairs]
     return _listed(lines, {"contradictions": pairs}, none="No facts contradict each other.")
 
 
-def list_entities(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def list_entities(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     entities = session.ask("GET", "/v1/entities", query=dict(given))["entities"]
     lines = [f"- {one['name']} ({one['type']}), in {one['mention_count']} memories" for one in entities]
     return _listed(lines, {"entities": entities}, none="No people or things match.")
 
 
-def record_turn(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def record_turn(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     turn = {"role": given["role"], "content": given["text"]}
     body = {"session_id": given.get("session_id", SESSION), "turns": [turn]}
     kept = session.ask("POST", "/v1/history/append", _whose(session) | body)
@@ -119,14 +119,14 @@ def record_turn(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text(f"Stored as {', '.join(ids) or 'nothing'}.", {"turn_ids": ids})
 
 
-def list_recent_turns(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def list_recent_turns(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     asked = {"limit": given.get("limit", 20), **_renamed(given, {"session_id": "session_id"})}
     turns = session.ask("POST", "/v1/history/list", _whose(session) | asked)["items"]
     lines = [f"- {one['role']}: {one['content']}" for one in turns]
     return _listed(lines, {"turns": turns}, none="There are no turns.")
 
 
-def whoami(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def whoami(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     scope, key = session.scope, session.request.auth
     facts = {
         "tenant": scope.tenant.name,
@@ -140,13 +140,13 @@ def whoami(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text(f"{scope.tenant.name}, {scope.environment.value}; {whose}.", facts)
 
 
-def _source(session: Session) -> str:
+def _source(session: ToolSession) -> str:
     """The label of the client that brings a memory."""
     name = session.call.client_name.strip()
     return name if 0 < len(name) <= MOST_OF_A_NAME and is_label(name) else SESSION
 
 
-def _whose(session: Session) -> dict[str, Any]:
+def _whose(session: ToolSession) -> dict[str, Any]:
     return {"tenant_id": session.scope.tenant.name, "user_id": session.end_user}
 
 

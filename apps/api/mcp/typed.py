@@ -7,7 +7,7 @@ from urllib.parse import quote
 import orjson
 
 from apps.api.mcp.catalogue import DATA, Catalogue, Tool, ToolResult
-from apps.api.mcp.session import RouteFailed, Session
+from apps.api.mcp.session import RouteFailed, ToolSession
 
 INSTRUCTIONS: Final = (
     "Typed memories in profiles: facts and instructions under topic keys, which newer ones replace, events and tasks. "
@@ -44,31 +44,31 @@ FILTERS: Final[dict[str, Any]] = {
 }
 
 
-def memory_ingest(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_ingest(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     source = {"source": session.call.client_name} if session.call.client_name else {}
     memories = [source | {"content": {"summary": one["summary"]}} | one for one in given["memories"]]
     return _said(session.ask("POST", _profile(given, "memories"), {"memories": memories}))
 
 
-def memory_recall(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_recall(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _recalled(session.ask("POST", _profile(given, "recall"), _rest(given)))
 
 
-def memory_search(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_search(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     body = _rest(given) | {"include_turns": True}
     return _recalled(session.ask("POST", _profile(given, "recall"), body))
 
 
-def memory_ask(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_ask(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     found = session.ask("POST", _profile(given, "ask"), _rest(given))
     return ToolResult.text(f"{found['answer']}\n\n{DATA}" if found["answer"] else "Nothing is known.", found)
 
 
-def memory_extract(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_extract(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("POST", _profile(given, "extract"), _rest(given)))
 
 
-def memory_get(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     try:
         memory = session.ask("GET", _profile(given, "memories", given["memory_id"]))
     except RouteFailed as refused:
@@ -78,7 +78,7 @@ def memory_get(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text(f"- {memory['summary']}\n\n{DATA}", {"found": True, "memory": memory})
 
 
-def memory_forget(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_forget(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     try:
         session.ask("DELETE", _profile(given, "memories", given["memory_id"]))
     except RouteFailed as refused:
@@ -88,48 +88,48 @@ def memory_forget(session: Session, given: Mapping[str, Any]) -> ToolResult:
     return ToolResult.text("Forgotten.", {"forgotten": True})
 
 
-def memory_erase(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_erase(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     asked = session.ask("POST", _profile(given, "erasures"), _rest(given))
     return ToolResult.text(f"A person has to confirm erasure {asked['erasure_id']} in the browser.", asked)
 
 
-def memory_erasure_status(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_erasure_status(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("GET", _profile(given, "erasures", given["erasure_id"])))
 
 
-def memory_profiles_list(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_profiles_list(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("GET", f"/v1/memory/{given['namespace']}", query=_limit(given)))
 
 
-def memory_sessions_list(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_sessions_list(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("GET", _profile(given, "sessions"), query=_limit(given)))
 
 
-def memory_session_end(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_session_end(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     query = {"turns": "true"} if given.get("drop_turns") else {}
     session.ask("DELETE", _profile(given, "sessions", given["session_id"]), query=query)
     return ToolResult.text("Ended.", {"ended": True})
 
 
-def memory_append(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_append(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     turn = {"role": given["role"], "content": given["content"]}
     return _said(session.ask("POST", _profile(given, "sessions", given["session_id"], "turns"), turn))
 
 
-def memory_window(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def memory_window(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     query = {"last": given["last"]} if "last" in given else {}
     return _said(session.ask("GET", _profile(given, "sessions", given["session_id"], "turns"), query=query))
 
 
-def policy_get(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def policy_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("GET", _policy(given)))
 
 
-def policy_set(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def policy_set(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     return _said(session.ask("PUT", _policy(given), {"policy": given["policy"]}))
 
 
-def audit_query(session: Session, given: Mapping[str, Any]) -> ToolResult:
+def audit_query(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     asked = {name: value for name, value in given.items() if name != "namespace"}
     return _said(session.ask("GET", f"/v1/namespaces/{given['namespace']}/audit", query=asked))
 
@@ -162,7 +162,7 @@ def _said(body: Mapping[str, Any]) -> ToolResult:
 
 
 def _tool(
-    run: Callable[[Session, Mapping[str, Any]], ToolResult],
+    run: Callable[[ToolSession, Mapping[str, Any]], ToolResult],
     description: str,
     arguments: Mapping[str, Any],
     *required: str,

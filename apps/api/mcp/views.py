@@ -27,7 +27,7 @@ from apps.api.mcp.protocol import (
     read_call,
     read_message,
 )
-from apps.api.mcp.session import RouteFailed, Session
+from apps.api.mcp.session import RouteFailed, ToolSession
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Forbidden
@@ -75,7 +75,7 @@ class McpView(ApiView):
             is_modern = call.is_modern
             if call.is_notification:
                 return Response(status=202)
-            session = Session(request=request, call=call)
+            session = ToolSession(request=request, call=call)
             found = self._found(session)
         except RpcError as error:
             body = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
@@ -86,10 +86,10 @@ class McpView(ApiView):
             return StreamingHttpResponse(_events(call, found), content_type="text/event-stream")
         return Response(_answer(call, found))
 
-    def _found(self, session: Session) -> dict[str, Any] | Steps:
+    def _found(self, session: ToolSession) -> dict[str, Any] | Steps:
         served = catalogue_of(self.catalogue)
         method = session.call.method
-        routed: Mapping[str, Callable[[Session, Catalogue], dict[str, Any] | Steps]] = {
+        routed: Mapping[str, Callable[[ToolSession, Catalogue], dict[str, Any] | Steps]] = {
             "tools/call": _call_tool,
             "resources/read": _read_resource,
             "prompts/get": _get_prompt,
@@ -161,7 +161,7 @@ def _failed(refused: RouteFailed) -> dict[str, Any]:
 # --- methods ----------------------------------------------------------------------------------------------------------
 
 
-def _initialize(session: Session, served: Catalogue) -> dict[str, Any]:
+def _initialize(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     asked = session.call.params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in LEGACY else LEGACY[0],
@@ -171,7 +171,7 @@ def _initialize(session: Session, served: Catalogue) -> dict[str, Any]:
     }
 
 
-def _discover(session: Session, served: Catalogue) -> dict[str, Any]:
+def _discover(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {
         "supportedVersions": [*MODERN, *LEGACY],
         "capabilities": CAPABILITIES,
@@ -179,23 +179,23 @@ def _discover(session: Session, served: Catalogue) -> dict[str, Any]:
     }
 
 
-def _list_tools(session: Session, served: Catalogue) -> dict[str, Any]:
+def _list_tools(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {"tools": [one.described() for one in served.tools.values()]}
 
 
-def _list_prompts(session: Session, served: Catalogue) -> dict[str, Any]:
+def _list_prompts(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {"prompts": [one.described() for one in served.prompts.values()]}
 
 
-def _list_resources(session: Session, served: Catalogue) -> dict[str, Any]:
+def _list_resources(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {"resources": [one.described() for one in served.resources if not one.is_template]}
 
 
-def _list_templates(session: Session, served: Catalogue) -> dict[str, Any]:
+def _list_templates(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {"resourceTemplates": [one.described() for one in served.resources if one.is_template]}
 
 
-Method = Callable[[Session, Catalogue], dict[str, Any]]
+Method = Callable[[ToolSession, Catalogue], dict[str, Any]]
 LISTS: Final[Mapping[str, Method]] = {
     "tools/list": _list_tools,
     "prompts/list": _list_prompts,
@@ -206,7 +206,7 @@ MODERN_METHODS: Final[Mapping[str, Method]] = {"server/discover": _discover, **L
 LEGACY_METHODS: Final[Mapping[str, Method]] = {"initialize": _initialize, "ping": lambda session, served: {}, **LISTS}
 
 
-def _call_tool(session: Session, served: Catalogue) -> dict[str, Any] | Steps:
+def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Steps:
     params = session.call.params
     tool = served.tools.get(str(params.get("name")))
     if tool is None:
@@ -225,7 +225,7 @@ def _call_tool(session: Session, served: Catalogue) -> dict[str, Any] | Steps:
 
 
 def _check_argument_headers(
-    session: Session, declared: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]
+    session: ToolSession, declared: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]
 ) -> None:
     """A schema may name a header that repeats an argument, for proxies that route by it."""
     for name, schema in declared.items():
@@ -233,7 +233,7 @@ def _check_argument_headers(
             check_header(session.request.headers, f"Mcp-Param-{header}", str(arguments[name]))
 
 
-def _read_resource(session: Session, served: Catalogue) -> dict[str, Any]:
+def _read_resource(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     uri = session.call.params.get("uri")
     resource, named = _resource(served, uri) if isinstance(uri, str) else (None, {})
     if resource is None:
@@ -253,7 +253,7 @@ def _resource(served: Catalogue, uri: str) -> tuple[Resource | None, Mapping[str
     return None, {}
 
 
-def _get_prompt(session: Session, served: Catalogue) -> dict[str, Any]:
+def _get_prompt(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     params = session.call.params
     prompt = served.prompts.get(str(params.get("name")))
     if prompt is None:
@@ -271,7 +271,7 @@ def _get_prompt(session: Session, served: Catalogue) -> dict[str, Any]:
     return {"description": prompt.description, "messages": list(messages)}
 
 
-def _complete(session: Session, served: Catalogue) -> dict[str, Any]:
+def _complete(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     """Values of a prompt's argument; of a resource's, none."""
     ref, argument = session.call.params.get("ref"), session.call.params.get("argument")
     if not isinstance(ref, Mapping) or not isinstance(argument, Mapping):

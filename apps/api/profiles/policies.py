@@ -92,6 +92,8 @@ class PolicyFieldsInput(Input):
 
 
 class PolicyInput(Input):
+    one_of = ("policy",)  # required, although it may be null
+
     policy = PolicyFieldsInput(required=False, allow_null=True, help_text="null clears it.")
 
     def to_internal_value(self, data: Any) -> Any:
@@ -117,9 +119,9 @@ class PolicyOutput(serializers.Serializer[Any]):
 
 
 class PolicyView(ProfileView):
-    in_branches: ClassVar = False
     """The common part: GET, PUT and DELETE of the policy at one level."""
 
+    in_branches: ClassVar = False
     permissions: ClassVar = {"GET": "retention:read", "PUT": "retention:write", "DELETE": "retention:write"}
     fresh: ClassVar = frozenset({"PUT", "DELETE"})  # of a person: what has expired is deleted
     destroys: ClassVar = frozenset({"PUT", "DELETE"})

@@ -74,9 +74,9 @@ class ConfinedTokensOutput(serializers.Serializer[Any]):
 
 
 class TokensView(ProfileView):
-    in_branches: ClassVar = False
     """The common part: GET and POST of tokens.  A person may do it with the permission for API keys."""
 
+    in_branches: ClassVar = False
     permissions: ClassVar = {"GET": "tokens:write", "POST": "tokens:write"}
     people: ClassVar = {"GET": "api_keys:read", "POST": "api_keys:write"}
     fresh: ClassVar = frozenset({"POST"})
@@ -114,9 +114,9 @@ class TokensView(ProfileView):
 
 
 class TokenView(ProfileView):
-    in_branches: ClassVar = False
     """The common part: DELETE of a token."""
 
+    in_branches: ClassVar = False
     permissions: ClassVar = {"DELETE": "tokens:write"}
     people: ClassVar = {"DELETE": "api_keys:write"}
 

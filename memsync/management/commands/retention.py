@@ -119,7 +119,8 @@ class Command(PlainCommand):
         policy = set_policy(scope, level, target_id, rules, loosens=options["loosen"], now=timezone.now())
         if options["json"]:
             said = {name: word_of(name, value) for name, value in policy.rules.items()}
-            self.say_json(asdict(policy) | {"rules": said})
+            names = ("level", "target_id", "revision")
+            self.say_json({name: getattr(policy, name) for name in names} | {"rules": said})
         else:
             self.say(f"The policy of {_whose(level, target_id)} is at revision {policy.revision}.")
 
