@@ -12,7 +12,7 @@ HELP = "Instead of options: MEMSYNC_URL (http://127.0.0.1:8000 by default), MEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class MemoryAddress:
     """Where the memory is, and whose."""
 
     url: str
@@ -31,7 +31,7 @@ class Connection:
 def main(arguments: Sequence[str]) -> int:
     """Return the exit code."""
     given = _parser().parse_args(arguments)
-    connection = Connection(url=given.url, key=given.key, end_user=given.end_user)
+    memory = MemoryAddress(url=given.url, key=given.key, end_user=given.end_user)
     missing = [
         name
         for name, value in (("--key or MEMSYNC_API_KEY", given.key), ("--end-user or MEMSYNC_END_USER", given.end_user))
@@ -41,20 +41,20 @@ def main(arguments: Sequence[str]) -> int:
         print(f"memsync: missing {' and '.join(missing)}", file=sys.stderr)
         return 2
     if given.action == "install":
-        return _install(given, connection)
+        return _install(given, memory)
     from memsync.mcp.stdio import bridge
 
-    return bridge(connection.address, connection.headers, sys.stdin.buffer, sys.stdout.buffer)
+    return bridge(memory.address, memory.headers, sys.stdin.buffer, sys.stdout.buffer)
 
 
-def _install(given: argparse.Namespace, connection: Connection) -> int:
+def _install(given: argparse.Namespace, memory: MemoryAddress) -> int:
     client = next(one for one in configurations.CLIENTS if getattr(given, one.name))
-    text = client.configuration(connection.address, connection.headers)
+    text = client.configuration(memory.address, memory.headers)
     if not given.write:
         print(f"# {client.path}\n{text}")
         return 0
     try:
-        file = client.write(connection.address, connection.headers)
+        file = client.write(memory.address, memory.headers)
     except configurations.NotWritable as refused:
         print(f"memsync: {refused}", file=sys.stderr)
         return 1

@@ -140,6 +140,7 @@ class ProfileView(ApiView):
             "reason": error.code,
             "detail": error.message,
             "request_id": request_id,
+            **error.extra,
         }
         if error.details:
             body["details"] = error.details
