@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import orjson
 import pytest
 from memorysync import MemorySyncClient
@@ -119,7 +120,7 @@ def test_examples_of_the_page_work(
         for block in blocks(page):
             _run(block, page, names, environment)
     finally:
-        for client in [one for one in names.values() if isinstance(one, MemorySyncClient)]:
+        for client in [one for one in names.values() if isinstance(one, MemorySyncClient | httpx.Client)]:
             client.close()
 
 
