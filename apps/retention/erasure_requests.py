@@ -26,7 +26,7 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import NotRestorable, PastRetention, RememberedAgain, restore
 from apps.policies.retention import in_force
 from apps.projects.scope import Principal, Scope
-from apps.retention.memory_selection import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_with_branches
 from apps.retention.models import ForgetRequest
 from apps.retention.requests import content_of, decide, inside_of, record_decision, to_decide
 from apps.retention.states import RequestState
@@ -67,7 +67,8 @@ def undo_erasure(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
         is_over = row.erased_at is not None or (row.erase_at is not None and row.erase_at <= now)
         if row.state != RequestState.CONFIRMED or is_over:
             raise ErasureNotUndoable
-        restored = [memory_id for memory_id in _still_gone(inside, row) if _restored(inside, memory_id, now=now)]
+        parts = with_branches(inside)
+        restored = [memory_id for memory_id in _still_gone(inside, row) if _restored(parts, memory_id, now=now)]
         _cancel(inside, row, now=now)
     return restored
 
@@ -129,9 +130,10 @@ def _hide(scope: Scope, row: ForgetRequest, *, now: datetime) -> list[int]:
         row.blocked_by = _cases(blocked)
         row.save()
         return []
-    ids, chosen = list[int](), MemorySelection(memory_ids=tuple(row.erase_ids))
-    for part in with_branches(scope) if row.erase_ids else ():
-        ids += soft_delete_selection(part, chosen, reason=reason.reveal() if reason else "", now=now)
+    said, ids = reason.reveal() if reason else "", list[int]()
+    if row.erase_ids:
+        chosen = MemorySelection(memory_ids=tuple(row.erase_ids))
+        ids = soft_delete_with_branches(scope, chosen, reason=said, now=now)
     grace = in_force(scope, project_id=scope.project_id, space_ids=[scope.space.id])["grace_days"].limit or 0
     row.forgotten, row.blocked_by, row.erase_at = len(ids), [], now + timedelta(days=grace)
     row.save()
@@ -163,8 +165,9 @@ def _still_gone(scope: Scope, row: ForgetRequest) -> list[int]:
     return sorted(there.values_list("pk", flat=True))
 
 
-def _restored(scope: Scope, memory_id: int, *, now: datetime) -> bool:
-    for part in with_branches(scope):
+def _restored(parts: Sequence[Scope], memory_id: int, *, now: datetime) -> bool:
+    """parts: the space and its branches, one of which has the memory."""
+    for part in parts:
         try:
             restore(part, memory_id, now=now)
         except MemoryNotFound:
