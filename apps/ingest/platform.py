@@ -152,7 +152,7 @@ def _write_once(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> 
         except MemoryReadOnly:
             raise ReplacedMeanwhile from None
         status = "updated" if made.superseded or is_changed else "unchanged"
-    memory = _read_again(slot, now=now).current
+    memory = find_under(here, slot.key or "", slot.context, now=now)
     if memory is None:
         raise MemoryNotFound
     return SavedMemory(memory=memory, status=status)
