@@ -1,22 +1,23 @@
 """A bridge for clients that start a program: a message on each line of stdin is sent to the server, and each answer is
 a line on stdout."""
 
-import base64
 import json
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final
 
 import httpx
 
+from apps.api.mcp.headers import NAMED_BY, VERSION, encode
+
 SECONDS: Final = 120.0
-VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def bridge(address: str, headers: Mapping[str, str], given: IO[bytes], said: IO[bytes]) -> int:
     """Serve until stdin ends; returns the exit code."""
     negotiated = ""  # of a client that begins with ``initialize``
-    with httpx.Client(headers=_encoded(headers), timeout=SECONDS) as http:
+    with httpx.Client(
+        headers=[(name.encode(), value.encode()) for name, value in headers.items()], timeout=SECONDS
+    ) as http:
         for line in given:
             if not line.strip():
                 continue
@@ -65,23 +66,8 @@ def _routing(message: Mapping[str, Any], negotiated: str) -> dict[str, str]:
         return {"MCP-Protocol-Version": negotiated} if negotiated else {}
     method = str(message.get("method", ""))
     named = params.get(NAMED_BY.get(method, ""))
-    return _encoded(
-        {"MCP-Protocol-Version": version, "Mcp-Method": method}
-        | ({"Mcp-Name": named} if isinstance(named, str) else {})
-    )
-
-
-def _encoded(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of the protocol's own headers, values that are not ASCII are sent as base64; of others, as UTF-8."""
-    encoded: dict[str, Any] = {}
-    for name, value in headers.items():
-        if value.isascii() and value.isprintable():
-            encoded[name] = value
-        elif name.startswith("Mcp-"):
-            encoded[name] = f"=?base64?{base64.b64encode(value.encode()).decode()}?="
-        else:
-            encoded[name] = value.encode()
-    return encoded
+    repeated = {"MCP-Protocol-Version": version, "Mcp-Method": method}
+    return repeated | ({"Mcp-Name": encode(named)} if isinstance(named, str) else {})
 
 
 def _version(answer: bytes) -> str:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.api.mcp.protocol import CAPABILITIES, LEGACY, VERSION
+from apps.api.mcp.headers import NAMED_BY as NAMED
+from apps.api.mcp.headers import VERSION
+from apps.api.mcp.protocol import CAPABILITIES, LEGACY
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
@@ -13,7 +15,6 @@ from tests.api.conftest import Caller
 PATH = "/v1/mcp"
 MODERN = "2026-07-28"
 META = {VERSION: MODERN, CAPABILITIES: {}}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 @dataclass

@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.api.mcp.protocol import CAPABILITIES, LEGACY, VERSION
+from apps.api.mcp.headers import VERSION
+from apps.api.mcp.protocol import CAPABILITIES, LEGACY
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller

@@ -136,11 +136,13 @@ def test_whoami_tells_the_key_and_the_end_user(mcp: McpCaller) -> None:
 def test_a_refusal_of_a_route_is_told_to_the_model(mcp: McpCaller, acme: OpenedTenant) -> None:
     absent = mcp.tool("get_memory", id="m_999999")
     blind = McpCaller(Caller(make_api_key(acme.scope, scopes=["memory:read"]).text)).tool("add_memory", text=KEY)
-    nobody = McpCaller(Caller(acme.keys[Environment.PRODUCTION], None)).tool("search_memory", query="x")
+    nobody = McpCaller(Caller(acme.keys[Environment.PRODUCTION], None))
+    told = [nobody.tool("search_memory", query="x"), nobody.tool("list_memories"),
+            nobody.tool("record_turn", role="user", text="x")]  # fmt: skip
 
     assert (absent["isError"], "NOT_FOUND" in text_of(absent)) == (True, True)
     assert (blind["isError"], "memory:add" in text_of(blind)) == (True, True)
-    assert (nobody["isError"], "X-End-User-ID" in text_of(nobody)) == (True, True)
+    assert [(one["isError"], "X-End-User-ID" in text_of(one)) for one in told] == [(True, True)] * 3
 
 
 def test_another_end_user_and_another_tenant_reach_nothing(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Final
 
@@ -64,7 +64,7 @@ Steps = Generator[Notification, None, ToolResult]
 Run = Callable[[ToolSession, Mapping[str, Any]], ToolResult | InputRequired | Steps]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool:
     """arguments: JSON Schemas of the arguments, by their names."""
 
@@ -78,7 +78,7 @@ class Tool:
     is_destructive: bool = False
     is_idempotent: bool = False
 
-    @property
+    @cached_property
     def schema(self) -> dict[str, Any]:
         return {
             "type": "object",
@@ -86,6 +86,10 @@ class Tool:
             "required": list(self.required),
             "additionalProperties": False,
         }
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        return Draft202012Validator(self.schema)
 
     def described(self) -> dict[str, Any]:
         return {
@@ -103,7 +107,7 @@ class Tool:
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Raises RpcError, whose message names the argument and the rule, and repeats no value."""
-        error = next(iter(Draft202012Validator(self.schema).iter_errors(dict(arguments))), None)
+        error = next(iter(self._validator.iter_errors(dict(arguments))), None)
         if error is None:
             return
         path = ".".join(map(str, ("arguments", *error.absolute_path)))

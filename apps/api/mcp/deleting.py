@@ -10,9 +10,9 @@ from django.core import signing
 from django.urls import reverse
 
 from apps.api.mcp.catalogue import InputRequired, ToolResult
-from apps.api.mcp.ids import memory_id, public_id
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
+from apps.api.memory_ids import memory_id, public_id
 
 SALT: Final = "mcp.delete"
 SECONDS: Final = 14 * 24 * 3600  # as long as the request waits for a person

@@ -6,10 +6,10 @@ from typing import Any, Final
 import orjson
 
 from apps.api.mcp.catalogue import DATA, Catalogue, Prompt, Resource
-from apps.api.mcp.ids import ID, memory_id
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
 from apps.api.mcp.tools import TOOLS
+from apps.api.memory_ids import ID, memory_id
 
 INSTRUCTIONS: Final = (
     "Long-term memory about one user. Search it before you answer what may depend on who they are; add what they tell "

@@ -4,13 +4,12 @@ Modern (2026-07-28) is stateless: each request names its version in ``_meta`` an
 it (2024-11-05 to 2025-11-25) a client begins with ``initialize``; no session is kept for it either.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.api import parsers
+from apps.api.mcp.headers import NAMED_BY, VERSION, decode
 from apps.core.errors import DomainError
 
 MODERN: Final = ("2026-07-28",)
@@ -26,13 +25,9 @@ HEADER_MISMATCH: Final = -32020
 CAPABILITY_MISSING: Final = -32021
 VERSION_NOT_SERVED: Final = -32022
 
-VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
-# Of which the header Mcp-Name repeats a parameter.
-NAMED_BY: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_ENCODED, _END = "=?base64?", "?="
 _MISSING: Final = object()
 
 
@@ -153,20 +148,8 @@ def check_header(headers: Mapping[str, str], name: str, expected: Any) -> None:
     sent = headers.get(name)
     if sent is None:
         raise RpcError(HEADER_MISMATCH, f"The header {name} is missing.")
-    if _decoded(sent) != expected:
+    if decode(sent) != expected:
         raise RpcError(HEADER_MISMATCH, f"The header {name} differs from the body, or is malformed.")
-
-
-def _decoded(value: str) -> str | None:
-    """A header's text, which base64 in UTF-8 may carry; None if that is malformed."""
-    if not value.startswith(_ENCODED):
-        return value
-    if not value.endswith(_END):
-        return None
-    try:
-        return base64.b64decode(value.removeprefix(_ENCODED).removesuffix(_END), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
 
 
 def _not_served(version: str) -> RpcError:

@@ -12,6 +12,7 @@ from django.urls import resolve
 from rest_framework.request import Request
 
 from apps.api.mcp.protocol import Call
+from apps.api.views import ApiView
 from apps.projects.scope import Scope
 
 OF_THE_OUTER_REQUEST: Final = ("HTTP_TRANSFER_ENCODING", "REQUEST_URI")
@@ -46,10 +47,11 @@ class RouteFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSession:
-    """One call of one client."""
+    """One call of one client.  view: that received it."""
 
     request: Request
     call: Call
+    view: ApiView
 
     @property
     def scope(self) -> Scope:
@@ -59,8 +61,8 @@ class ToolSession:
 
     @property
     def end_user(self) -> str:
-        """As the header names it; empty if it does not."""
-        return self.request.headers.get("X-End-User-ID", "").encode("latin-1", "replace").decode("utf-8", "replace")
+        """As the header names it.  Raises EndUserMissing, EndUserMalformed."""
+        return self.view.end_user(None)
 
     def ask(
         self,

@@ -7,8 +7,8 @@ from typing import Any, Final
 from apps.api.fields import is_label
 from apps.api.mcp.catalogue import DATA, Run, Tool, ToolResult
 from apps.api.mcp.deleting import delete_memory
-from apps.api.mcp.ids import ID, memory_id, public_id
 from apps.api.mcp.session import ToolSession
+from apps.api.memory_ids import ID, memory_id, public_id
 
 MOST: Final = 50
 SESSION: Final = "mcp"  # of turns whose session is not named, and the source of memories whose client is not
@@ -128,15 +128,16 @@ def list_recent_turns(session: ToolSession, given: Mapping[str, Any]) -> ToolRes
 
 def whoami(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     scope, key = session.scope, session.request.auth
+    end_user = session.view.end_user_or_none(None)
     facts = {
         "tenant": scope.tenant.name,
         "environment": scope.environment.value,
-        "end_user": session.end_user or None,
+        "end_user": end_user,
         "scopes": sorted(scope.permissions),
         "can_delete": False,
         "also_reads": [one.value for one in getattr(key, "also_reads", ())],
     }
-    whose = f"memories of {session.end_user}" if session.end_user else "no end user: send the header X-End-User-ID"
+    whose = f"memories of {end_user}" if end_user else "no end user: send the header X-End-User-ID"
     return ToolResult.text(f"{scope.tenant.name}, {scope.environment.value}; {whose}.", facts)
 
 

@@ -7,7 +7,7 @@ from typing import IO, Any, ClassVar, Final, cast
 
 import orjson
 from django.conf import settings
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,7 +30,7 @@ from apps.api.mcp.protocol import (
 from apps.api.mcp.session import RouteFailed, ToolSession
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.core.errors import Forbidden
+from apps.core.errors import DomainError, Forbidden
 
 MOST_COMPLETIONS: Final = 100
 TTL_MS: Final = 3_600_000  # of lists, which change with the server's version alone
@@ -75,15 +75,17 @@ class McpView(ApiView):
             is_modern = call.is_modern
             if call.is_notification:
                 return Response(status=202)
-            session = ToolSession(request=request, call=call)
+            session = ToolSession(request=request, call=call, view=self)
             found = self._found(session)
         except RpcError as error:
             body = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
             return Response(body, status=error.status if is_modern else 200)
         if isinstance(found, Generator):
+            messages = _messages(call, found)
             if call.progress_token is None:
-                return Response(_answer(call, result_of(found)))
-            return StreamingHttpResponse(_events(call, found), content_type="text/event-stream")
+                *_, answer = messages
+                return Response(answer)
+            return StreamingHttpResponse(map(_event, messages), content_type="text/event-stream")
         return Response(_answer(call, found))
 
     def _found(self, session: ToolSession) -> dict[str, Any] | Steps:
@@ -112,7 +114,7 @@ class TypedMcpView(McpView):
     catalogue = "apps.api.mcp.typed"
 
 
-def _check_origin(request: HttpRequest | Request) -> None:
+def _check_origin(request: Request) -> None:
     """Raises OriginRefused for a page of another origin, whose user would not know of the call."""
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{request.get_host()}"
@@ -127,35 +129,25 @@ def _answer(call: Call, result: Mapping[str, Any]) -> dict[str, Any]:
     return call.answer({"resultType": "complete", **result, "_meta": meta})
 
 
-def result_of(steps: Steps) -> dict[str, Any]:
-    """The result, once all steps are done."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return cast("ToolResult", done.value).body()
-        except RouteFailed as refused:
-            return _failed(refused)
-
-
-def _events(call: Call, steps: Steps) -> Iterator[bytes]:
-    """Each step as a server-sent event, and at last the answer."""
+def _messages(call: Call, steps: Steps) -> Iterator[dict[str, Any]]:
+    """A notification of each step, and at last the answer."""
     while True:
         try:
             told = next(steps)
         except StopIteration as done:
-            return (yield _event(_answer(call, cast("ToolResult", done.value).body())))
+            return (yield _answer(call, cast("ToolResult", done.value).body()))
         except RouteFailed as refused:
-            return (yield _event(_answer(call, _failed(refused))))
-        yield _event({"jsonrpc": "2.0", "method": told.method, "params": told.params})
+            return (yield _answer(call, _failed(refused)))
+        yield {"jsonrpc": "2.0", "method": told.method, "params": told.params}
 
 
 def _event(message: Mapping[str, Any]) -> bytes:
     return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
 
 
-def _failed(refused: RouteFailed) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": refused.message}], "isError": True}
+def _failed(refused: RouteFailed | DomainError) -> dict[str, Any]:
+    said = f"{refused.message} ({refused.code})" if isinstance(refused, DomainError) else refused.message
+    return ToolResult.text(said, is_error=True).body()
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------
@@ -219,7 +211,7 @@ def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Step
         _check_argument_headers(session, tool.arguments, arguments)
     try:
         found = tool.run(session, arguments)
-    except RouteFailed as refused:
+    except (RouteFailed, DomainError) as refused:
         return _failed(refused)
     return found if isinstance(found, Generator) else found.body()
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import MetadataOfSaid
 from apps.api.fields import Choice, Flag, Label, Moment, Text
 from apps.api.input_serializers import WriteInput
+from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
@@ -111,7 +112,7 @@ def _turn(fields: Mapping[str, Any]) -> Turn:
 def _body(taken: TurnTaken) -> dict[str, Any]:
     return {
         "memory_id": None,
-        "memory_ids": [f"m_{memory_id}" for memory_id in (taken.outcome.memory_ids if taken.outcome else [])],
+        "memory_ids": [public_id(memory_id) for memory_id in (taken.outcome.memory_ids if taken.outcome else [])],
         "candidate_ids": taken.outcome.review_ids if taken.outcome else [],
         "extractor": taken.outcome.extractor if taken.outcome else None,
         "fallback": (taken.outcome.fallback or None) if taken.outcome else None,

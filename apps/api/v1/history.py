@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from apps.api.collection_fields import MetadataOfSaid
 from apps.api.fields import Clamped, Flag, Label, Whole
 from apps.api.input_serializers import Input, WriteInput
+from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
-from apps.api.v1.history_fields import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id
+from apps.api.v1.history_fields import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history.turns import NewTurn, OpenedTurn, read
 from apps.ingest.conversation_sync import append_history, delete_history
@@ -211,7 +212,7 @@ class DeleteHistoryView(NamedView):
         return Response(
             {
                 "deleted_ids": [kept_id(turn_id) for turn_id in deleted.ids],
-                "deleted_fact_ids": [fact_id(memory_id) for memory_id in deleted.facts],
+                "deleted_fact_ids": [public_id(memory_id) for memory_id in deleted.facts],
             }
         )
 

@@ -117,7 +117,3 @@ class KeptIds(serializers.Field[tuple[int, ...], Any, Any, Any]):
 
 def kept_id(number: int) -> str:
     return f"{PREFIX}{number}"
-
-
-def fact_id(number: int) -> str:
-    return f"m_{number}"

@@ -12,6 +12,7 @@ from apps.api.errors import invalid
 from apps.api.fields import LABEL, WholeInQuery
 from apps.api.input_serializers import Parameters
 from apps.api.memory.memory_output import RetainedOutput
+from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.views import MAX_END_USER_ID
@@ -75,7 +76,7 @@ class ListView(NamedView):
         )
         memories = [
             {
-                "memory_id": f"m_{memory.id}",
+                "memory_id": public_id(memory.id),
                 "environment": memory.environment,
                 "raw_text": memory.text.reveal(),
                 "type": memory.type,

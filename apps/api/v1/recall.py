@@ -12,6 +12,7 @@ from apps.api.collection_fields import Labels
 from apps.api.fields import Fraction, Text, Whole
 from apps.api.memory.memory_output import RelevanceField, RetainedOutput, relevance_body
 from apps.api.memory.query import MAX_QUERY, MOST
+from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
@@ -128,7 +129,7 @@ class RecallView(PromptView):
             "context": context_block(found.hits),
             "memories": [
                 {
-                    "memory_id": f"m_{hit.memory.id}",
+                    "memory_id": public_id(hit.memory.id),
                     "environment": hit.memory.environment,
                     "value": hit.memory.text.reveal(),
                     "type": hit.memory.type,
@@ -161,7 +162,7 @@ class PromptQueryView(PromptView):
         body = {
             "memories": [
                 {
-                    "memory_id": f"m_{hit.memory.id}",
+                    "memory_id": public_id(hit.memory.id),
                     "environment": hit.memory.environment,
                     "raw_text": hit.memory.text.reveal(),
                     "type": hit.memory.type,

@@ -12,10 +12,11 @@ from apps.api.collection_fields import MetadataOfSaid
 from apps.api.fields import Clamped, Flag, Label, Text
 from apps.api.input_serializers import WriteInput
 from apps.api.memory.query import MAX_QUERY
+from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.v1.history import DeletedOutput
-from apps.api.v1.history_fields import AnyText, JsonObject, Name, Names, fact_id, kept_id
+from apps.api.v1.history_fields import AnyText, JsonObject, Name, Names, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history import state_queries
 from apps.history.state_sealing import OpenedState
@@ -164,7 +165,7 @@ class PutStateView(NamedView):
                 "item": _item(stored.put.item),
                 "created": stored.put.is_new,
                 "request_id": f"req_{stored.put.item.id}" if stored.was_distilled else None,
-                "deleted_fact_ids": [fact_id(memory_id) for memory_id in stored.deleted_facts],
+                "deleted_fact_ids": [public_id(memory_id) for memory_id in stored.deleted_facts],
                 "status": "ok",
             }
         )
@@ -273,7 +274,7 @@ class DeleteStateView(NamedView):
         return Response(
             {
                 "deleted_ids": [kept_id(state_id) for state_id in deleted.ids],
-                "deleted_fact_ids": [fact_id(memory_id) for memory_id in deleted.facts],
+                "deleted_fact_ids": [public_id(memory_id) for memory_id in deleted.facts],
             }
         )
 

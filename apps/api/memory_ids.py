@@ -1,4 +1,4 @@
-"""Ids of memories, as tools have them: ``m_12``."""
+"""IDs of memories as strings, ``m_12``: of the routes under /v1 and of tools."""
 
 from typing import Any, Final
 
