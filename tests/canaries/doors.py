@@ -187,8 +187,7 @@ def keep_transcripts(visitor: Visitor) -> None:
 
     turn = {"text": f"I moved to {take('turn').capitalize()}.", "source": "chat", "speaker": take("speaker")}
     call("/v1/memory/add_turn", **turn, metadata={"note": take("turn metadata"), "session_id": take("turn session")})
-    order = call("/v1/memory/add_turn", text=f"Never use the word {take('waiting candidate')} in your answers.")
-    (candidate_id,) = order["candidate_ids"]
+    candidate_id = waiting(visitor, who)
     visitor.call("GET", "/v1/candidates?end_user_id=" + take("reviewed user"))
     visitor.call("POST", f"/v1/candidates/{candidate_id}/accept", json={"text": f"Say {take('wording')} to me."})
     call("/v1/memory/recall", prompt=f"who moved to {take('prompt')}?")
@@ -215,6 +214,17 @@ def keep_transcripts(visitor: Visitor) -> None:
     call("/v1/state/put", **state, value=value, text=f"about {take('state text')}", index=True, extract=True)
     call("/v1/state/get", **state)
     call("/v1/state/search", query=f"about {take('state query')}")
+
+
+def waiting(visitor: Visitor, who: dict[str, str]) -> int:
+    """A candidate that waits for review.  The reader refuses an order with most canaries: they look like passwords."""
+    for _ in range(50):
+        order = f"Never mention {visitor.family.take('waiting candidate')} to me in your answers."
+        answer = visitor.call("POST", "/v1/memory/add_turn", json=who | {"text": order})
+        assert answer.status_code < 300, answer.text
+        for candidate_id in answer.json()["candidate_ids"]:
+            return int(candidate_id)
+    raise AssertionError("no order waits for review")
 
 
 def keep_profiles(visitor: Visitor) -> None:

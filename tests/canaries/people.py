@@ -18,7 +18,7 @@ import psycopg
 from orjson import loads
 
 from benchmarks.browser import Browser, SignInFailed, asks_for_step_up
-from tests.canaries.doors import ROOT, Visitor, operator_of, until
+from tests.canaries.doors import ROOT, Visitor, operator_of, until, waiting
 
 HERE: Final = "environment=production"
 PAGES: Final = (
@@ -150,8 +150,7 @@ def review(visitor: Visitor) -> None:
     take, owner = visitor.family.take, owner_of(visitor)
     who = {"tenant_id": visitor.tenant, "user_id": take("user of a turn")}
     for _ in range(3):
-        text = f"Never use the word {take('waiting candidate')} in your answers."
-        assert visitor.call("POST", "/v1/memory/add_turn", json=who | {"text": text}).status_code < 300
+        waiting(visitor, who)
     page = owner.get(f"{owner.tenant}/review?{HERE}")
     worded, refused, accepted = re.findall(r'name="id"\s+value="(\d+)"', page.text)[:3]
     decide = f"{owner.tenant}/review/decide"
