@@ -1,13 +1,11 @@
 """Branches: copies under keys of their own, which diverge, are rewound, end, and that erasure of the origin reaches.
 
-BRANCHES=1000 pytest tests/memories/test_branches.py -s      the large version; prints what it did
+BRANCHES=1000 pytest tests/memories/test_branches.py      the large version
 """
 
-import os
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,7 @@ from apps.memories.rewinding import CheckpointNotFound, create_checkpoint, list_
 from apps.memories.sealing import open_embedding, open_text
 from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import BranchNotFound, SpaceOwner, find_owned, lock_space
-from apps.memories.typed import TypedMemory, canonical_json
+from apps.memories.typed import TypedMemory
 from apps.memories.typed_selectors import list_profiles
 from apps.memories.validity import AsOf, holding
 from apps.policies.retention import Level, in_force, set_policy
@@ -41,26 +39,10 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall.typed import TypedQuery, recall_typed
 from apps.tenants.models import Profile
-from tests.makers import NOW, make_scope
+from tests.makers import make_scope
+from tests.memories.histories import EACH, STEPS, Replay, Said, draw_batch, minute, seeds, stated
 
 pytestmark = pytest.mark.django_db(databases="__all__")
-
-HISTORIES = int(os.environ.get("BRANCHES", "25"))
-STEPS = 25
-
-
-def minute(number: float) -> datetime:
-    return NOW + timedelta(minutes=number)
-
-
-def stated(topic: str | None, value: str, **more: Any) -> TypedMemory:
-    return TypedMemory(
-        type="fact" if topic else "event",
-        topic_key=topic,
-        summary=Plaintext(f"{topic} is {value}"),
-        content=Plaintext(canonical_json(value)),
-        **more,
-    )
 
 
 def write(scope: Scope, *memories: TypedMemory, owner: str = "alice", branch: str = "", at: float = 0) -> list[Any]:
@@ -306,54 +288,23 @@ def test_names_and_ends_of_branches_are_bound(scope: Scope) -> None:
         find_owned(scope, SpaceOwner.end_user("alice", branch="try"))
 
 
-@dataclass
-class Replay:
-    """A naive model of one branch: its current values, and its state under each name."""
-
-    holders: dict[str, str] = field(default_factory=dict)  # topic to value
-    events: set[str] = field(default_factory=set)
-    saved: dict[str, "Replay"] = field(default_factory=dict)
-
-    def copy(self) -> "Replay":
-        return Replay(dict(self.holders), set(self.events), dict(self.saved))
-
-    def back(self, name: str) -> None:
-        then = self.saved[name]
-        self.holders, self.events = dict(then.holders), set(then.events)
-
-    def stated(self, topic: str | None, value: str) -> None:
-        if topic is None:
-            self.events.add(value)
-        else:
-            self.holders[topic] = value
-
-    def current(self, ids: Mapping[tuple[str | None, str], str]) -> set[str]:
-        named: list[tuple[str | None, str]] = [*self.holders.items(), *((None, value) for value in self.events)]
-        return {ids[one] for one in named}
-
-
-def test_random_histories_with_branches_equal_a_naive_replay(acme: OpenedTenant) -> None:
-    drawn = random.Random(20_261_129)
+@pytest.mark.parametrize("seed", seeds("BRANCHES"))
+def test_random_histories_with_branches_equal_a_naive_replay(acme: OpenedTenant, seed: int) -> None:
+    drawn = random.Random(seed)
     branches = rewinds = 0
-    for number in range(HISTORIES):
+    for number in range(EACH):
         owner = f"person-{number}"
         scope = make_scope(acme, owner)
         models: dict[str, Replay] = {"": Replay()}
-        ids = dict[tuple[str | None, str], str]()
+        ids = dict[Said, str]()
         for step in range(STEPS):
             now, choice = minute(step), drawn.random()
             name = drawn.choice(sorted(models))
             model, here = models[name], in_branch(scope, name, owner=owner)
             if choice < 0.6 or not models[""].saved:
-                topics = [drawn.choice(("a", "b", "c", None)) for _ in range(drawn.randint(1, 3))]
-                batch = [(topic, drawn.choice("123456")) for topic in topics]
-                seen: set[Any] = set()
-                for topic, value in batch:
-                    if (topic, value) not in seen:  # said twice in a batch, it is a duplicate
-                        model.stated(topic, value)
-                    seen.add((topic, value))
-                memories = [stated(topic, value) for topic, value in batch]
-                results = write(scope, *memories, owner=owner, branch=name, at=step)
+                batch = draw_batch(drawn)
+                model.write(batch)
+                results = write(scope, *(stated(*one) for one in batch), owner=owner, branch=name, at=step)
                 for one, result in zip(batch, results, strict=True):
                     assert ids.setdefault(one, result.public_id) == result.public_id, "one id in every branch"
                 if drawn.random() < 0.5 or not model.saved:
@@ -362,28 +313,31 @@ def test_random_histories_with_branches_equal_a_naive_replay(acme: OpenedTenant)
             elif choice < 0.75 and len(models) < 4:
                 fresh, then = f"branch-{step}", drawn.choice([None, *sorted(models[""].saved)])
                 create_branch(scope, fresh, at=then, now=now)
-                made = models[fresh] = models[""].copy()
-                if then is not None:
-                    made.back(then)
-                    reached = int(then.removeprefix("step-"))
-                    made.saved = {
-                        key: one for key, one in made.saved.items() if int(key.removeprefix("step-")) <= reached
-                    }
+                models[fresh] = branch_of(models[""], then)
                 branches += 1
             elif model.saved:
                 to = drawn.choice(sorted(model.saved))
                 before = model.copy()
                 done = rewind(here, to, now=now)
-                model.back(to)
+                model.back(model.saved[to])
                 rewinds += 1
                 if drawn.random() < 0.3:
                     rewind(here, str(done.before), now=now + timedelta(seconds=1))
-                    model.holders, model.events = before.holders, before.events
+                    model.back(before)
             for name, model in models.items():
                 assert current(in_branch(scope, name, owner=owner)) == model.current(ids), (number, step, name)
-    print(f"\n{HISTORIES} histories, {branches} branches, {rewinds} rewinds")  # noqa: T201  (for the large run)
-    assert branches > HISTORIES
-    assert rewinds > HISTORIES
+    assert branches > EACH
+    assert rewinds > EACH
+
+
+def branch_of(origin: Replay, checkpoint: str | None) -> Replay:
+    """A branch has the checkpoints of its origin up to the one that it begins at."""
+    made = origin.copy()
+    if checkpoint is not None:
+        made.back(origin.saved[checkpoint])
+        reached = int(checkpoint.removeprefix("step-"))
+        made.saved = {name: one for name, one in origin.saved.items() if int(name.removeprefix("step-")) <= reached}
+    return made
 
 
 def test_checkpoints_of_a_branch_are_rows_of_its_space(scope: Scope) -> None:

@@ -1,20 +1,16 @@
 """Checkpoints and rewinding: memories hold as they did, and every rewind can be undone.
 
-REWINDS=1000 pytest tests/memories/test_rewinding.py -s      the large version; prints what it did
+REWINDS=1000 pytest tests/memories/test_rewinding.py      the large version
 """
 
-import os
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any
+from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.typed import write_typed
 from apps.memories.models import Memory, MemoryVector
@@ -28,26 +24,14 @@ from apps.memories.rewinding import (
 )
 from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
-from apps.memories.typed import TypedMemory, canonical_json
+from apps.memories.typed import TypedMemory
 from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope
 from apps.recall.typed import TypedQuery, recall_typed
-from tests.makers import NOW, make_scope
+from tests.makers import make_scope
+from tests.memories.histories import EACH, STEPS, Replay, Said, draw_batch, minute, seeds, stated
 
 pytestmark = pytest.mark.django_db(databases="__all__")
-
-HISTORIES = int(os.environ.get("REWINDS", "25"))
-STEPS = 25
-
-
-def minute(number: float) -> datetime:
-    return NOW + timedelta(minutes=number)
-
-
-def stated(topic: str | None, value: str, *, type_: str = "fact") -> TypedMemory:
-    return TypedMemory(
-        type=type_, topic_key=topic, summary=Plaintext(f"{topic} is {value}"), content=Plaintext(canonical_json(value))
-    )
 
 
 def write(scope: Scope, *memories: TypedMemory, at: float = 0) -> list[int]:
@@ -78,7 +62,7 @@ def scope(acme: OpenedTenant) -> Scope:
 def test_what_was_stored_since_ends_and_what_it_replaced_holds_again(scope: Scope) -> None:
     (vegetarian,) = write(scope, stated("diet", "vegetarian"))
     create_checkpoint(scope, "before", now=minute(1))
-    vegan, moved = write(scope, stated("diet", "vegan"), stated(None, "moved", type_="event"), at=2)
+    vegan, moved = write(scope, stated("diet", "vegan"), stated(None, "moved"), at=2)
 
     done = rewind(scope, "before", now=minute(3))
 
@@ -96,7 +80,7 @@ def test_what_was_stored_since_ends_and_what_it_replaced_holds_again(scope: Scop
 def test_a_rewind_is_undone_by_rewinding_to_the_change_before_it(scope: Scope) -> None:
     write(scope, stated("diet", "vegetarian"))
     create_checkpoint(scope, "before", now=minute(1))
-    write(scope, stated("diet", "vegan"), stated(None, "moved", type_="event"), at=2)
+    write(scope, stated("diet", "vegan"), stated(None, "moved"), at=2)
     was, followed = current(scope), successors(scope)
 
     done = rewind(scope, "before", now=minute(3))
@@ -170,61 +154,33 @@ def test_names_are_taken_once_and_listed(scope: Scope, monkeypatch: pytest.Monke
             rewind(scope, absent, now=minute(5))
 
 
-@dataclass
-class Replay:
-    """A naive model: the current memories and their successors after each change."""
-
-    holders: dict[str, str] = field(default_factory=dict)  # topic to value
-    events: set[str] = field(default_factory=set)
-
-    def copy(self) -> "Replay":
-        return Replay(dict(self.holders), set(self.events))
-
-    def stated(self, topic: str | None, value: str) -> None:
-        if topic is None:
-            self.events.add(value)
-        else:
-            self.holders[topic] = value
-
-    def current(self, ids: Mapping[tuple[str | None, str], int]) -> set[int]:
-        named: list[tuple[str | None, str]] = [*self.holders.items(), *((None, value) for value in self.events)]
-        return {ids[one] for one in named}
-
-
-def test_random_histories_equal_a_naive_replay(acme: OpenedTenant) -> None:
-    drawn = random.Random(20_261_129)
+@pytest.mark.parametrize("seed", seeds("REWINDS"))
+def test_random_histories_equal_a_naive_replay(acme: OpenedTenant, seed: int) -> None:
+    drawn = random.Random(seed)
     rewinds = 0
-    for number in range(HISTORIES):
-        scope = make_scope(acme, f"person-{number}")
+    for number in range(EACH):
         owner = f"person-{number}"
-        model, ids = Replay(), dict[tuple[str | None, str], int]()
-        saved: dict[str, Replay] = {}
+        scope = make_scope(acme, owner)
+        model, ids = Replay(), dict[Said, int]()
         for step in range(STEPS):
-            now, choice = minute(step), drawn.random()
-            if choice < 0.7 or not saved:
-                topics = [drawn.choice(("a", "b", "c", None)) for _ in range(drawn.randint(1, 3))]
-                batch = [(topic, drawn.choice("123456")) for topic in topics]
-                seen: set[Any] = set()
-                for topic, value in batch:
-                    if (topic, value) not in seen:  # said twice in a batch, it is a duplicate
-                        model.stated(topic, value)
-                    seen.add((topic, value))
-                memories = [stated(topic, value, type_="fact" if topic else "event") for topic, value in batch]
-                results = write_typed(scope, owner, memories, now=now).results
+            now = minute(step)
+            if drawn.random() < 0.7 or not model.saved:
+                batch = draw_batch(drawn)
+                model.write(batch)
+                results = write_typed(scope, owner, [stated(*one) for one in batch], now=now).results
                 ids |= {one: result.memory_id for one, result in zip(batch, results, strict=True)}
-                if drawn.random() < 0.5 or not saved:
-                    name = f"step-{step}"
-                    create_checkpoint(scope, name, now=now)
-                    saved[name] = model.copy()
+                if drawn.random() < 0.5 or not model.saved:
+                    create_checkpoint(scope, f"step-{step}", now=now)
+                    model.saved[f"step-{step}"] = model.copy()
             else:
-                name = drawn.choice(sorted(saved))
-                before = model
+                name = drawn.choice(sorted(model.saved))
+                before = model.copy()
                 done = rewind(scope, name, now=now)
-                model, rewinds = saved[name].copy(), rewinds + 1
+                model.back(model.saved[name])
+                rewinds += 1
                 assert current(scope) == model.current(ids), (number, step)
                 if drawn.random() < 0.3:
                     rewind(scope, str(done.before), now=now + timedelta(seconds=1))
-                    model = before
+                    model.back(before)
             assert current(scope) == model.current(ids), (number, step)
-    print(f"\n{HISTORIES} histories, {rewinds} rewinds")  # noqa: T201  (for the large run)
-    assert rewinds > HISTORIES
+    assert rewinds > EACH
