@@ -128,7 +128,7 @@ def _database(url: str) -> dict[str, Any]:
     config: dict[str, Any] = env.db_url_config(url)
     return {
         **config,
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "memsync.postgresql",
         "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,

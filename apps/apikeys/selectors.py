@@ -132,16 +132,13 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         kid = tokens.parse(raw).kid
     except tokens.NotAKey:
         raise KeyUnknown from None
-    with transaction.atomic():
-        key = _find(kid)
-        refusal = _refusal(key, raw, now=now)
-        if key is not None and refusal is None:
-            _note_use(key, now=now)
-    # Outside the transaction, so that the refusal does not roll back its audit row.
+    key = _find(kid)
+    refusal = _refusal(key, raw, now=now)
     if refusal is not None:
         _note_refusal(key, refusal, now=now)
         raise refusal
     assert key is not None  # noqa: S101  (no key is a refusal)
+    _note_use(key, now=now)
     return _authenticated(key)
 
 
@@ -217,10 +214,12 @@ def _authenticated(key: ApiKey) -> Authenticated:
 
 
 def _find(kid: str) -> ApiKey | None:
-    """Row-level security only shows the row with the kid set in this transaction, because the tenant is not known
-    yet."""
+    """Row-level security only shows the row with the kid that is set, because the tenant is not known yet.
+
+    Outside of a transaction, a pipeline is one of its own, without a BEGIN and a COMMIT: the setting ends with it.
+    """
     with connection.cursor() as naming, prepared_cursor() as cursor:
-        with pipelined():  # includes BEGIN
+        with pipelined():
             naming.execute("select set_config('app.api_key_kid', %s, true)", [kid])
             cursor.execute(_KEY_AND_TENANT, [kid])
         found = cursor.fetchone()

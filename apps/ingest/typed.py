@@ -26,12 +26,13 @@ from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
 from apps.ingest.steps.typed_slots import decide
 from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
-from apps.memories.spaces import SpaceOwner, get_or_create_owned, space_of
+from apps.memories.spaces import SpaceOwner, get_or_create_owned, hold_space_of
 from apps.memories.tenant_types import Registry
 from apps.memories.typed import TypedMemory
 from apps.memories.types import TYPES
 from apps.outbox.tasks import drain
 from apps.policies.retention import policies_for
+from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from text.extraction.extractor import policy_refusal
 from text.terms import terms
@@ -97,14 +98,17 @@ def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
 def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
     with tenant_transaction(scope, is_planned=True):
         cipher = open_tenant(scope.tenant, writing=True)
-        if (space := space_of(scope, owner, cipher)) and not space.has_ended(now):
-            return _write_in(scope.in_spaces(space), cipher.of_space(space), memories, now=now)
+        if (space := hold_space_of(scope, owner, cipher)) and not space.ref.has_ended(now):
+            return _write_in(scope, space, cipher.of_space(space.ref), memories, now=now)
     get_or_create_owned(scope, owner, now=now)
     return _write(scope, owner, memories, now=now)
 
 
-def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
-    """Inside the tenant's transaction.  scope: with the space."""
+def _write_in(
+    scope: Scope, space: Space, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime
+) -> TypedOutcome:
+    """Inside the tenant's transaction.  space: locked."""
+    scope = scope.in_spaces(space.ref)
     with_tasks = any(memory.type == "task" for memory in memories)
     tools = PipelineContext(
         scope=scope,
@@ -117,7 +121,7 @@ def _write_in(scope: Scope, cipher: SpaceCipher, memories: Sequence[TypedMemory]
         now=now,
     )
     candidates = [_candidate(memory, tools) for memory in memories]
-    snapshot = SpaceSnapshot.locked(candidates, tools, is_writing=True)
+    snapshot = SpaceSnapshot.of_held(space, candidates, tools)
     replaced: list[list[MemoryState]] = []
     seen: set[str] = set()
     for one in candidates:

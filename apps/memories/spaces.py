@@ -26,6 +26,7 @@ _OF_END_USER: Final = (
     "join projects_space space on space.tenant_id = %s and space.environment = %s and space.kind = %s "
     "and space.owner_id = person.id and space.branch = %s where person.tenant_id = %s and person.external_mac = %s"
 )
+_HELD_OF_END_USER: Final = f"{_OF_END_USER} for no key update of space"
 # Control characters, which the API refuses in names.
 _SEPARATOR: Final = "\x1f"
 _OF_AGENT: Final = "\x1e"
@@ -145,18 +146,30 @@ def space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> SpaceRef |
     """As ``find_owned``, inside the tenant's transaction.  cipher: the tenant's."""
     if owner.kind == SpaceKind.PROJECT:
         return _of_project(scope)
+    space = _of_end_user(scope, owner, cipher, _OF_END_USER)
+    return space.ref if space else None
+
+
+def hold_space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> Space | None:
+    """As ``space_of`` and ``hold_space`` in one statement.  cipher: the tenant's, opened for writing."""
+    if owner.kind == SpaceKind.PROJECT:
+        ref = _of_project(scope)
+        return hold_space(scope.in_spaces(ref)) if ref else None
+    return _of_end_user(scope, owner, cipher, _HELD_OF_END_USER)
+
+
+def _of_end_user(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher, sql: str) -> Space | None:
     mac = cipher.end_user_mac(owner.external_id)
     with prepared_cursor() as cursor:
         cursor.execute(
-            _OF_END_USER,
-            [scope.tenant_id, scope.environment.value, owner.kind.value, owner.branch, scope.tenant_id, mac],
+            sql, [scope.tenant_id, scope.environment.value, owner.kind.value, owner.branch, scope.tenant_id, mac]
         )
         found = cursor.fetchone()
     if found is None:
         return None
     space, person = _SPACE.row(found[: _SPACE.count]), _PERSON.row(found[_SPACE.count :])
     _check_owner(scope, person, space)
-    return space.ref
+    return space
 
 
 def _of_project(scope: Scope) -> SpaceRef | None:
