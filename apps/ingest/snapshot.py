@@ -1,7 +1,7 @@
 """Snapshot of the space's memories that concern a batch: read under the space's lock, updated with each decision."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self, TypeVar
 
@@ -69,31 +69,19 @@ class SpaceSnapshot:
     _review: Review | None = None
 
     @classmethod
-    def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> Self:
+    def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext, space: Space | None = None) -> Self:
         """Lock the space and read the memories that concern these candidates.  Call inside the tenant's transaction.
 
-        The lock makes this the space's only writer until the commit.  Raises KeyRotated, or SpaceShredded for a space
-        taken from its owner meanwhile.
+        space: locked already, after the cipher of ``tools`` was opened for writing.  No one else writes to the space
+        until the commit.  Raises KeyRotated, or SpaceShredded for a space taken from its owner meanwhile.
         """
-        scope, ref = tools.scope, tools.scope.space
-        cipher = open_space(scope.tenant, ref, writing=True)
-        if cipher.key_version != tools.cipher.key_version:
-            raise KeyRotated
-        space = hold_space(scope)
-        if space.ref != ref:
-            raise KeyRotated
-        return cls.of_held(space, candidates, replace(tools, cipher=cipher))
-
-    @classmethod
-    def of_held(cls, space: Space, candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> Self:
-        """As ``locked``, of a space that is locked already.  The cipher of ``tools`` was opened for writing."""
+        scope, cipher = tools.scope, tools.cipher
+        if space is None:
+            cipher, space = open_space(scope.tenant, scope.space, writing=True), hold_space(scope)
+            if (cipher.key_version, space.ref) != (tools.cipher.key_version, scope.space):
+                raise KeyRotated
         snapshot = cls(
-            scope=tools.scope,
-            space=space,
-            cipher=tools.cipher,
-            embedder=tools.embedder.id,
-            now=tools.now,
-            task_cap=tools.task_cap,
+            scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now, task_cap=tools.task_cap
         )
         snapshot._read(candidates)
         return snapshot

@@ -121,7 +121,7 @@ def _write_in(
         now=now,
     )
     candidates = [_candidate(memory, tools) for memory in memories]
-    snapshot = SpaceSnapshot.of_held(space, candidates, tools)
+    snapshot = SpaceSnapshot.locked(candidates, tools, space)
     replaced: list[list[MemoryState]] = []
     seen: set[str] = set()
     for one in candidates:
