@@ -140,7 +140,7 @@ def _fish(tree: Mapping[str, CommandWords]) -> str:
             + ([f"not __fish_seen_subcommand_from {' '.join(below)}"] if below else [])
         )  # fmt: skip
         for word in one.words:
-            option = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
+            option = f"-l {word[2:]}" if word.startswith("--") else f"-f -a {word}"
             help_ = one.help.get(word, "").replace("\\", "").replace("'", "")
             lines.append(f"complete -c memsync -n '{condition}' {option}" + (f" -d '{help_}'" if help_ else ""))
     return "\n".join(lines) + "\n"

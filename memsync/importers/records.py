@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ MAX_CHARACTERS: Final = 100_000  # of a text; a longer one is a pasted document,
 IMPORTANCE: Final = 0.7  # of what the other product kept as a memory: it is kept here too
 MAX_REFERENCE: Final = 128  # the server's limits
 MAX_LABEL: Final = 256
+LIST_MARK: Final = re.compile(r"^[-*•]\s+")
+HEADING: Final = re.compile(r"#|\*\*[^*]+\*\*:?$|[-*_=\s]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,8 @@ def record(
         fields["session_id"] = label
     if importance is not None:
         fields["importance"] = importance
-    if names := [name[:64] for name in tags if label_of(name)][:64] if isinstance(tags, list | tuple) else []:
-        fields["tags"] = names
+    if names := [label_of(name)[:64] for name in tags if label_of(name)] if isinstance(tags, list | tuple) else []:
+        fields["tags"] = names[:64]
     if metadata and (known := {name: value for name, value in metadata.items() if value not in (None, "", [], {})}):
         fields["metadata"] = {product: known}
     return ConvertedRecord(kind, fields)
@@ -77,9 +80,8 @@ def lines_of_notes(text: Any) -> Iterator[str]:
     if not isinstance(text, str):
         return
     for line in text[: 10 * MAX_CHARACTERS].splitlines():
-        bare = line.strip().lstrip("-*•").strip()
-        is_heading = bare.startswith("#") or (line.strip().startswith("**") and bare.rstrip("*: ") == bare.strip("*: "))
-        if bare and not is_heading:
+        bare = LIST_MARK.sub("", line.strip())
+        if bare and not HEADING.match(bare):
             yield bare
 
 
