@@ -14,6 +14,7 @@ def chatgpt_node(name: str, parent: str | None, role: str, *parts: Any, **messag
     return {"id": name, "parent": parent, "children": [], "message": whole | message}
 
 
+SAVED = "# Model Set Context\n\n1. [2025-06-01]. Lives in Ghent.\n\n2. [2025-07-02]. Has a dog."
 CHATGPT: list[Any] = [
     {
         "title": "Allergies",
@@ -30,7 +31,7 @@ CHATGPT: list[Any] = [
                 "memories", "instructions", "assistant",
                 content={
                     "content_type": "model_editable_context",
-                    "model_set_context": "# Model Set Context\n\n1. [2025-06-01]. Lives in Ghent.\n\n2. [2025-07-02]. Has a dog.",
+                    "model_set_context": SAVED,
                 },
             ),
             "edited": chatgpt_node("edited", "memories", "user", "I am alergic to hazelnuts."),

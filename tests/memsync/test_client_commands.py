@@ -166,7 +166,8 @@ def test_logs_are_shown_by_part_level_and_number(run: Run) -> None:
     web = run("logs", "web", "--json", "-n", "2")
     serious = run("logs", "--level", "critical")
 
-    assert "web" in whole[1] and "worker" in whole[1]
+    assert "web" in whole[1]
+    assert "worker" in whole[1]
     assert whole[1].splitlines() == sorted(whole[1].splitlines(), key=lambda line: line[:23])
     assert [json.loads(line)["component"] for line in web[1].splitlines()] == ["web", "web"]
     assert serious[:2] == (0, "")

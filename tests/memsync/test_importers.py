@@ -274,7 +274,7 @@ def test_an_archive_that_is_damaged_inside_or_encrypted_is_refused() -> None:
         flagged[at : at + 2] = struct.pack("<H", struct.unpack("<H", flagged[at : at + 2])[0] | 1)
 
     for broken in (bytes(content), bytes(flagged)):
-        with pytest.raises(FileUnreadable, match="damaged or encrypted|no valid JSON"):
+        with pytest.raises(FileUnreadable, match=r"damaged or encrypted|no valid JSON"):
             items("chatgpt", broken)
 
 
