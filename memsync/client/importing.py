@@ -108,7 +108,7 @@ class ImportOutcomes:
 
     def show(self) -> None:
         say(
-            f"{self.counts['created']} records stored, {self.counts['skipped']} not worth keeping, "
+            f"{counted(self.counts['created'], 'record')} stored, {self.counts['skipped']} not worth keeping, "
             f"{self.counts['already_imported']} imported before, {self.counts['pending_review']} held for review, "
             f"{self.counts['rejected']} rejected."
         )
@@ -172,7 +172,7 @@ def _opened(name: str) -> Iterator[io.BufferedReader]:
 
 
 def _show(found: Preview, options: argparse.Namespace) -> None:
-    say(f"{found.records} records" + (f", from {found.first[:10]} to {found.last[:10]}" if found.first else ""))
+    say(counted(found.records, "record") + (f", from {found.first[:10]} to {found.last[:10]}" if found.first else ""))
     for kind, count in found.kinds.most_common():
         say(f"  {count} × {kind}")
     named = Counter({owner: count for owner, count in found.end_users.items() if owner})
@@ -190,8 +190,12 @@ def _show(found: Preview, options: argparse.Namespace) -> None:
         say(f"sample {number}: {shortened(str(fields.get('text', '')), 100)}")
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
 def _ask(count: int) -> None:
     if not sys.stdin.isatty():
         raise CommandFailed("add --yes to import without being asked, or --dry-run to only look", MISUSED)
-    if input(f"Import {count} records? [y/N] ").strip().lower() not in ("y", "yes"):
+    if input(f"Import {counted(count, 'record')}? [y/N] ").strip().lower() not in ("y", "yes"):
         raise CommandFailed("nothing was imported")
