@@ -94,13 +94,13 @@ def label_of(value: Any) -> str:
 
 
 def moment_of(value: Any) -> str:
-    """A time in ISO 8601 with an offset; empty if the value is none."""
+    """A time in ISO 8601, in UTC; empty if the value is none."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC).isoformat()
         if isinstance(value, str) and len(value) <= 64:
             found = datetime.fromisoformat(value.strip())
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return ""
     return ""

@@ -4,10 +4,13 @@ import io
 import json
 import struct
 import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memsync.client import commands
 from memsync.importers import files
 from memsync.importers.files import FileUnreadable
 from memsync.importers.previews import preview
@@ -244,9 +247,6 @@ def test_values_of_other_types_than_documented_end_in_no_exception(product: str,
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(product: str, content: bytes, said: str) -> None:
-    if product == "memsync" and content.startswith(b'[{"memory": 1'):
-        pytest.skip("a number of any size is JSON; the server refuses the record")
-
     with pytest.raises(FileUnreadable, match=said):
         items(product, content)
 
@@ -293,6 +293,68 @@ def test_notes_are_read_line_by_line_without_headings() -> None:
     text = "# Top\n**Work**\n**Work:**\n- One.\n* Two.\n\n**Bold** start.\n---\n"
 
     assert list(lines_of_notes(text)) == ["One.", "Two.", "**Bold** start."]
+
+
+@pytest.fixture
+def dry_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Previews a file where no server runs: exit code, output and errors."""
+    monkeypatch.setenv("MEMSYNC_HOME", str(tmp_path / "nothing"))
+
+    def run(product: str, content: bytes, *arguments: str) -> tuple[int, str, str]:
+        file = tmp_path / "file"
+        file.write_bytes(content)
+        code = commands.main(["import", "--from", product, str(file), "--dry-run", *arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_a_preview_needs_no_server(dry_run: Callable[..., tuple[int, str, str]]) -> None:
+    code, shown, errors = dry_run("zep", json.dumps(ZEP).encode(), "--samples", "1", "--end-user", "anna")
+
+    assert (code, errors) == (0, "")
+    assert shown.splitlines() == [
+        "3 records, from 2024-02-01 to 2026-02-03",
+        "  1 × fact",
+        "  1 × fact that had ended",
+        "  1 × message",
+        "  3 name no end user: they go to anna",
+        "2 left out",
+        "  1 × not written by the user",
+        "  1 × a node: its facts are edges",
+        "sample 1: Anna lives in Ghent.",
+    ]
+    assert json.loads(dry_run("mem0", json.dumps(MEM0).encode(), "--json")[1])["end_users"] == {"alice": 1, "bob": 1}
+
+
+def test_what_steers_a_terminal_is_not_printed(dry_run: Callable[..., tuple[int, str, str]]) -> None:
+    hostile = [{"memory": "Lives in \x1b[2J\x1b]0;title\x07Ghent.", "user_id": "a\u202e"}]
+
+    shown = dry_run("mem0", json.dumps(hostile).encode())[1]
+
+    assert "\x1b" not in shown
+    assert "sample 1: Lives in �[2J�]0;title�Ghent." in shown
+
+
+@pytest.mark.parametrize(
+    ("product", "content", "said"),
+    [
+        ("mem0", b"{}", "holds nothing to import: expected the JSON of get_all"),
+        ("chatgpt", zipped(user__json={}), "holds nothing to import: expected the ZIP of an export"),
+        ("claude", b"PK\x03\x04", "cannot be read: the archive is damaged or encrypted"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_with_what_was_expected(
+    dry_run: Callable[..., tuple[int, str, str]], product: str, content: bytes, said: str
+) -> None:
+    code, _, errors = dry_run(product, content)
+
+    assert code == 1
+    assert said in errors
+    assert errors.count("\n") == 1
 
 
 def test_a_preview_counts_what_would_be_added_and_what_is_left_out() -> None:

@@ -252,5 +252,6 @@ function split<Fields extends RequestOptions>(options: Fields): [RequestOptions,
 }
 
 function environment(name: string): string | undefined {
-  return globalThis.process?.env?.[name] || undefined; // a browser has no process
+  const process = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process; // not in browsers
+  return process?.env?.[name] || undefined;
 }
