@@ -4,7 +4,6 @@ The script holds all of them, so that a key press starts no Python.
 """
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -117,7 +116,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
 
 def _line(parser: argparse.ArgumentParser) -> str:
     """The first sentence of what a command does."""
-    return re.split(r"(?<=\.)\s", " ".join((parser.description or "").split()))[0]
+    return " ".join((parser.description or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _bash(tree: Mapping[str, CommandWords]) -> str:

@@ -1,8 +1,8 @@
 """`memsync export`: all memories of one end user, in one file."""
 
 import argparse
+import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import IO, Any, Final
@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 from memsync.client.output import note, say_json
 from memsync.client.server import CommandFailed, Server, add_address_options, address_of, require
 
-END: Final = re.compile(rb'"count":\s*(\d+),\s*"unreadable":\s*(\d+)\s*\}\s*$')
+COUNT: Final = b'"count":'  # begins what ends a complete export
 END_BYTES: Final = 200
 
 
@@ -64,6 +64,9 @@ def _copy(server: Server, to: IO[bytes]) -> tuple[int, int]:
             to.write(piece)
             tail = (tail + piece)[-END_BYTES:]
     to.flush()
-    if not (found := END.search(tail)):
-        raise CommandFailed("the export ended too early: run the command again")
-    return int(found[1]), int(found[2])
+    _, _, end = tail.rpartition(COUNT)
+    try:
+        counts = json.loads(b"{" + COUNT + end)
+        return counts["count"], counts["unreadable"]
+    except (ValueError, KeyError):
+        raise CommandFailed("the export ended too early: run the command again") from None

@@ -16,7 +16,7 @@ from typing import Any, Final
 from memsync.client.output import note, say, say_json, shortened
 from memsync.client.server import MISUSED, CommandFailed, Server, add_address_options, address_of, require
 from memsync.importers.files import FileUnreadable
-from memsync.importers.previews import Preview, preview
+from memsync.importers.previews import ImportPreview, preview
 from memsync.importers.products import FORMATS
 from memsync.importers.records import ConvertedRecord, Item
 
@@ -171,7 +171,7 @@ def _opened(name: str) -> Iterator[io.BufferedReader]:
         raise CommandFailed(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _show(found: Preview, options: argparse.Namespace) -> None:
+def _show(found: ImportPreview, options: argparse.Namespace) -> None:
     say(counted(found.records, "record") + (f", from {found.first[:10]} to {found.last[:10]}" if found.first else ""))
     for kind, count in found.kinds.most_common():
         say(f"  {count} × {kind}")

@@ -6,15 +6,15 @@ export; the newest list of them that a conversation was given (`model_set_contex
 """
 
 import io
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memsync.importers.files import documents, elements
 from memsync.importers.records import IMPORTANCE, Item, SkippedItem, record
+from text import patterns
 
 PRODUCT: Final = "chatgpt"
-SAVED: Final = re.compile(r"^\d+\. \[(\d{4}-\d{2}-\d{2})\]\.? (.+)$")
+SAVED: Final = patterns.compile(r"^\d+\. \[(\d{4}-\d{2}-\d{2})\]\.? (.+)$")
 
 
 def read(file: io.BufferedReader) -> Iterator[Item]:

@@ -30,7 +30,7 @@ class FileUnreadable(Exception):
     """The file is damaged, too large or none of the product.  The message quotes nothing of it."""
 
 
-class Budget:
+class ByteBudget:
     """Bytes that may still be read, of all documents of a file."""
 
     def __init__(self, size: int) -> None:
@@ -45,7 +45,7 @@ class Budget:
 class BoundedStream:
     """Reads from a stream, within a budget."""
 
-    def __init__(self, stream: io.BufferedReader, budget: Budget) -> None:
+    def __init__(self, stream: io.BufferedReader, budget: ByteBudget) -> None:
         self._stream = stream
         self._budget = budget
         if self._stream.peek(len(BOM)).startswith(BOM):
@@ -66,14 +66,14 @@ class BoundedStream:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonDocument:
     """One JSON file.  name: in the archive; empty if the file is no archive."""
 
     name: str
     stream: BoundedStream
 
 
-def documents(file: io.BufferedReader, *patterns: str) -> Iterator[Document]:
+def documents(file: io.BufferedReader, *patterns: str) -> Iterator[JsonDocument]:
     """The JSON documents of the file: itself, or those in it that match a pattern, in the order of their names.
 
     file: seekable.  Raises FileUnreadable.
@@ -83,9 +83,9 @@ def documents(file: io.BufferedReader, *patterns: str) -> Iterator[Document]:
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if not is_archive:
-        yield Document("", BoundedStream(file, Budget(MAX_BYTES)))
+        yield JsonDocument("", BoundedStream(file, ByteBudget(MAX_BYTES)))
         return
-    budget = Budget(min(MAX_BYTES, max(SMALL, MAX_RATIO * size)))
+    budget = ByteBudget(min(MAX_BYTES, max(SMALL, MAX_RATIO * size)))
     try:
         archive = zipfile.ZipFile(file)
         names = sorted(name for name in archive.namelist() if _matches(name, patterns))
@@ -93,12 +93,12 @@ def documents(file: io.BufferedReader, *patterns: str) -> Iterator[Document]:
             raise FileUnreadable(f"the archive has more than {MAX_DOCUMENTS:,} documents")
         for name in names:
             with archive.open(name) as stream:
-                yield Document(name, BoundedStream(io.BufferedReader(cast("io.RawIOBase", stream)), budget))
+                yield JsonDocument(name, BoundedStream(io.BufferedReader(cast("io.RawIOBase", stream)), budget))
     except DAMAGED:
         raise FileUnreadable("the archive is damaged or encrypted") from None
 
 
-def elements(document: Document, *lists: str, members: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+def elements(document: JsonDocument, *lists: str, members: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
     """The elements of the document's list, with ""; or of the named lists of its object, each with its list's name.
 
     members: of the object that are returned too, with their names.  Raises FileUnreadable.

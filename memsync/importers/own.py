@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from memsync.importers.files import MAX_ELEMENT, Document, FileUnreadable, documents, elements
+from memsync.importers.files import MAX_ELEMENT, FileUnreadable, JsonDocument, documents, elements
 from memsync.importers.records import ConvertedRecord, Item, SkippedItem
 
 STARTS: Final = 4096  # characters that tell an object on each line from one object
@@ -21,7 +21,7 @@ def read(file: io.BufferedReader) -> Iterator[Item]:
                 yield ConvertedRecord("memory" if "extracted_type" in element else "record", element)
 
 
-def _is_lines(file: io.BufferedReader, document: Document) -> bool:
+def _is_lines(file: io.BufferedReader, document: JsonDocument) -> bool:
     """Whether the first line is an object by itself."""
     if document.name:
         return document.name.endswith(".jsonl")
@@ -35,7 +35,7 @@ def _is_lines(file: io.BufferedReader, document: Document) -> bool:
     return isinstance(value, dict) and "memories" not in value
 
 
-def _lines(document: Document) -> Iterator[Any]:
+def _lines(document: JsonDocument) -> Iterator[Any]:
     number = 0
     while line := document.stream.readline(MAX_ELEMENT):
         number += 1

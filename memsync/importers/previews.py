@@ -11,7 +11,7 @@ MAX_END_USERS = 100_000  # that are counted one by one
 
 
 @dataclass(slots=True, kw_only=True)
-class Preview:
+class ImportPreview:
     """end_users: records by end user; "" for those that name none."""
 
     samples: int
@@ -51,8 +51,8 @@ class Preview:
         }
 
 
-def preview(items: Iterable[Item], *, samples: int) -> Preview:
-    found = Preview(samples=samples)
+def preview(items: Iterable[Item], *, samples: int) -> ImportPreview:
+    found = ImportPreview(samples=samples)
     for item in items:
         found.count(item)
     return found

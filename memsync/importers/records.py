@@ -2,18 +2,19 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from text import patterns
+
 MAX_CHARACTERS: Final = 100_000  # of a text; a longer one is a pasted document, no statement
 IMPORTANCE: Final = 0.7  # of what the other product kept as a memory: it is kept here too
 MAX_REFERENCE: Final = 128  # the server's limits
 MAX_LABEL: Final = 256
-LIST_MARK: Final = re.compile(r"^[-*•]\s+")
-HEADING: Final = re.compile(r"#|\*\*[^*]+\*\*:?$|[-*_=\s]+$")
+LIST_MARK: Final = patterns.compile(r"^[-*•]\s+")
+HEADING: Final = patterns.compile(r"#|\*\*[^*]+\*\*:?$|[-*_=\s]+$")
 
 
 @dataclass(frozen=True, slots=True)
