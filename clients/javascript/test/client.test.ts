@@ -125,13 +125,13 @@ test("events arrive as they happen, and the stream ends with its signal", async 
   const closing = new AbortController();
   const seen: number[] = [];
 
-  const listening = (async () => {
+  const listening = assert.rejects(async () => {
     for await (const { type, event } of alice.events({ types: ["memory.created"], signal: closing.signal })) {
       assert.equal(type, "memory.created");
       seen.push(event.data["memory_id"] as number);
       if (seen.length === 2) closing.abort();
     }
-  })();
+  }, { name: "AbortError" });
   const added: number[] = [];
   while (!closing.signal.aborted) {
     // A stream begins with the next event, so what is added before it is open is not seen.
@@ -140,7 +140,7 @@ test("events arrive as they happen, and the stream ends with its signal", async 
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
 
-  await assert.rejects(listening, { name: "AbortError" });
+  await listening;
   const first = added.indexOf(seen[0] ?? -1);
   assert.deepEqual(seen, added.slice(first, first + 2));
 });
