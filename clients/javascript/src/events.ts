@@ -33,6 +33,7 @@ export async function* streamEvents(
     try {
       const response = await open(transport, endUser, options, position, signal);
       for await (const frame of frames(response, closing)) {
+        options.signal?.throwIfAborted(); // also between events that came together
         if (frame.id) position = frame.id;
         if (frame.event === "reset") throw new GoneError("Events were missed.", { status: 410, code: "EVENTS_GONE" });
         if (frame.data) yield { position: Number(position), type: frame.event, event: JSON.parse(frame.data) };

@@ -113,6 +113,22 @@ test("an answer that is no JSON, and a redirect, are errors", async () => {
   await assert.rejects(memory({ retries: 0 }).recall("x"), MemsyncError);
 });
 
+test("a stream ends with its signal, also between events that came together", async () => {
+  const event = (id: number) => `id: ${id}\nevent: memory.created\ndata: {"id": "evt_${id}"}\n\n`;
+  answers = [(_, response) => response.writeHead(200, { "Content-Type": "text/event-stream" }).write(event(1) + event(2))];
+  const closing = new AbortController();
+  const seen: number[] = [];
+
+  await assert.rejects(async () => {
+    for await (const { position } of memory().events({ signal: closing.signal })) {
+      seen.push(position);
+      closing.abort();
+    }
+  }, { name: "AbortError" });
+
+  assert.deepEqual(seen, [1]);
+});
+
 test("a stream goes on after a cut with the last position, and says when events were missed", async () => {
   const event = (id: number) => `id: ${id}\nevent: memory.created\ndata: ${JSON.stringify({ id: `evt_${id}`, data: { memory_id: id } })}\n\n`;
   const stream = (text: string): Answer => (_, response) => {
