@@ -36,7 +36,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
 const broken: Answer = (request) => request.socket.destroy();
 const silent: Answer = () => {};
 const limited = (seconds: string) => json(429, { error: { code: "RATE_LIMITED", message: "Later." } }, { "Retry-After": seconds });
-const memory = (options = {}) => new Memsync({ url: `${url}/`, apiKey: "k", endUser: "алиса", timeout: 300, ...options });
+const memory = (options = {}) => new Memsync({ url: `${url}/`, apiKey: "k", endUser: "алиса", timeout: 20_000, ...options });
 
 test("the key, the end user and the body are sent", async () => {
   let body = "";
@@ -87,21 +87,24 @@ test("reads are repeated after failures, and adds only if they are stored once",
 test("a server that does not answer meets the time limit", async () => {
   answers = [silent, silent];
 
-  await assert.rejects(memory({ retries: 1 }).recall("x", { timeout: 50 }), TimeoutError);
+  await assert.rejects(memory({ retries: 1 }).recall("x", { timeout: 2_000 }), TimeoutError);
   assert.equal(asked.length, 2);
 });
 
 test("a signal ends a request and a pause with its reason", async () => {
-  answers = [silent, limited("30")];
   const reason = new Error("The user left.");
-  const soon = () => {
-    const aborting = new AbortController();
-    setTimeout(() => aborting.abort(reason), 50);
-    return aborting.signal;
-  };
+  const inRequest = new AbortController();
+  const inPause = new AbortController();
+  answers = [
+    () => inRequest.abort(reason),
+    (request, response) => {
+      limited("30")(request, response);
+      setTimeout(() => inPause.abort(reason), 500);
+    },
+  ];
 
-  await assert.rejects(memory().recall("x", { signal: soon() }), reason);
-  await assert.rejects(memory().recall("x", { signal: soon() }), reason);
+  await assert.rejects(memory().recall("x", { signal: inRequest.signal }), reason);
+  await assert.rejects(memory().recall("x", { signal: inPause.signal }), reason);
   await assert.rejects(memory().recall("x", { signal: AbortSignal.abort(reason) }), reason);
   assert.equal(asked.length, 2);
 });
