@@ -1,5 +1,6 @@
-"""The `memsync` command.  `up`, `down`, `status` and `mcp` start fast, without Django; the others are its commands."""
+"""The `memsync` command.  Those of OWN, CLIENT and `mcp` start fast, without Django; the others are its commands."""
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from memsync import instance
 from memsync.hardening import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
+CLIENT = ("add", "ask", "import", "export", "open", "logs", "completion")  # these use a server as any program does
 OURS = (
     "audit",
     "backup",
@@ -37,9 +39,17 @@ HELP = """memsync: encrypted memory for AI agents
   memsync up            start all services here and keep them running (--help for more)
   memsync down          stop it
   memsync status        show what runs
+  memsync open          open the console in a browser
+  memsync logs          show the logs
   memsync doctor        check every part and report problems
+
+  memsync add           store a text about an end user
+  memsync ask           recall what answers a question
+  memsync import        move in from mem0, Zep, supermemory, Letta, ChatGPT or Claude, or from an export
+  memsync export        write all memories of an end user to a file
   memsync mcp           serve a memory to an MCP client on stdin and stdout; `install` configures one
   memsync demo          replay a conversation: what is stored, rejected and recalled
+
   memsync tenant ...    create and list tenants; set their policies and quotas
   memsync people ...    manage users and their roles
   memsync key ...       issue, list, rotate and revoke API keys
@@ -58,6 +68,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync prepare       migrate and grant; on an empty database create the first tenant
   memsync migrate       migrate one database
   memsync check         check the settings
+  memsync completion    complete commands in bash, zsh or fish
 
 and every other command of Django: `memsync help` lists them.  MEMSYNC_HOME says where the embedded instance lives
 (default: ./.memsync); with DATABASE_URL set nothing is embedded."""
@@ -81,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from memsync.launcher import commands
 
         sys.exit(commands.main(given))
+    if given[0] in CLIENT:
+        from memsync.client import commands as client
+
+        sys.exit(client.main(given))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
     if given[0] in AS_OWNER:
         os.environ["MEMSYNC_AS_OWNER"] = "1"
@@ -122,6 +137,19 @@ def _run(given: Sequence[str]) -> None:
         if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
             sys.exit("memsync: nothing runs here. Start it with `memsync up`, or set DATABASE_URL and its like.")
         sys.exit(f"memsync: {error}")
+
+
+def management_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Of our management commands and `migrate`, for completion: loads Django, and needs no databases."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
+    _configure_for_nothing()
+    import django
+    from django.core.management import get_commands, load_command_class
+
+    django.setup()
+    known = get_commands()
+    loaded = {name: load_command_class(known[name], name) for name in (*OURS, "migrate", "check")}
+    return {name: command.create_parser("memsync", name) for name, command in loaded.items()}
 
 
 def _reads_only_a_file(given: Sequence[str]) -> bool:

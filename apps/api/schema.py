@@ -253,9 +253,9 @@ def _header(name: str) -> dict[str, str]:
 
 # What begins the names of error responses, and their schema.
 _REFUSALS: Final = (
-    ("Refused", "Refusal"),
-    ("ProfileRefused", "ProfileRefusal"),
-    ("PlatformRefused", "PlatformRefusal"),
+    ("Refused", "RefusalOutput"),
+    ("ProfileRefused", "ProfileRefusalOutput"),
+    ("PlatformRefused", "PlatformRefusalOutput"),
 )
 
 

@@ -67,9 +67,9 @@ def _whole(most: int) -> Callable[[str], int]:
     return read
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="memsync")
-    commands = parser.add_subparsers(dest="command", required=True)
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(prog="memsync")
+    commands = whole.add_subparsers(dest="command", required=True)
     up_command = commands.add_parser(
         "up",
         help="start all services and keep them running",
@@ -93,11 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     status_command = commands.add_parser("status", help="show what runs in this home")
     status_command.add_argument("--json", action="store_true", help="print one line of JSON")
     status_command.set_defaults(run=status)
-    return parser
+    return whole
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)
     except EmbeddedError as error:

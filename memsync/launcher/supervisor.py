@@ -156,6 +156,8 @@ class Supervisor:
         answer: dict[str, Any] = json.loads(answers.splitlines()[-1])
         if "probe_key" in answer:
             self.secrets["probe_key"] = answer["probe_key"]
+        if key := answer["keys"]["development"]:
+            self.secrets["development_key"] = key  # of commands that run here (ADR 0058)
         # The keys cannot be shown twice: keep them until they have been printed, in case this start fails.
         if answer["operator"]["password"]:
             self.secrets["not_shown"] = {name: answer[name] for name in ("keys", "operator", "owner")}

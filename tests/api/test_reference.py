@@ -43,6 +43,16 @@ def test_document_is_valid_and_lists_every_route() -> None:
     assert listed == rows - UNDESCRIBED
 
 
+def test_every_reference_of_the_document_leads_somewhere() -> None:
+    text = DOCUMENT.read_text()
+    components = yaml.safe_load(text)["components"]
+
+    named = set(re.findall(r"\$ref: '#/components/(\w+)/([\w-]+)'", text))
+
+    assert len(named) > 100
+    assert [f"{kind}/{name}" for kind, name in sorted(named) if name not in components[kind]] == []
+
+
 def test_document_is_served_to_anybody() -> None:
     response = Caller(None)("GET", "/openapi.json")
 

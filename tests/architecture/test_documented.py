@@ -74,7 +74,7 @@ def _subclasses(kind: type[DomainError]) -> Iterator[type[DomainError]]:
 
 def commands() -> set[str]:
     here = {config.name for config in django_apps.get_app_configs() if config.name.split(".")[0] in ("apps", "memsync")}
-    return {name for name, owner in get_commands().items() if owner in here} | set(cli.OWN) | set(cli.AS_OWNER)
+    return {name for name, owner in get_commands().items() if owner in here} | {*cli.OWN, *cli.CLIENT, *cli.AS_OWNER}
 
 
 def reasons_written_out(source: str) -> list[str]:

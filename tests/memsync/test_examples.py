@@ -30,6 +30,7 @@ PAGES: Final = [
     ROOT / "README.md",
     DOCS / "quickstart.md",
     DOCS / "guides" / "agents.md",
+    DOCS / "guides" / "command-line.md",
     DOCS / "guides" / "moving-in.md",
     *sorted((DOCS / "api").glob("*.md")),
 ]
@@ -92,11 +93,15 @@ def environment(instance: Up, keys: dict[str, str], tmp_path: Path, request: pyt
     shim = tmp_path / "bin" / "curl"
     shim.write_text('#!/bin/sh\nexec /usr/bin/env PATH="$REAL_PATH" curl --silent --show-error --fail-with-body "$@"\n')
     shim.chmod(0o755)
+    command = tmp_path / "bin" / "memsync"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m memsync.cli "$@"\n')
+    command.chmod(0o755)
     path = os.environ["PATH"]
     return {
         "PATH": f"{tmp_path / 'bin'}:{path}",
         "REAL_PATH": path,
         "HOME": str(tmp_path),
+        "MEMSYNC_HOME": str(instance.home),
         "MEMSYNC_URL": instance.ready["url"],
         "MEMSYNC_API_KEY": keys[request.node.callspec.id],
         "NO_PROXY": "*",
