@@ -14,6 +14,7 @@ from apps.api.mcp.catalogue import (
     Steps,
     Tool,
     ToolResult,
+    as_text,
 )
 from apps.api.mcp.protocol import CAPABILITY_MISSING, INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
@@ -147,19 +148,18 @@ CATALOGUE: Final = Catalogue(
     resources=[
         Resource(
             uri="test://static-text", name="static-text", title="text", description="Fixture.", mime_type="text/plain",
-            read=lambda session, named: {
-                "mimeType": "text/plain", "text": "This is the content of the static text resource."},
+            read=lambda session, named: [as_text("This is the content of the static text resource.")],
         ),
         Resource(
             uri="test://static-binary", name="static-binary", title="binary", description="Fixture.",
-            mime_type="image/png", read=lambda session, named: {"mimeType": "image/png", "blob": PIXEL},
+            mime_type="image/png", read=lambda session, named: [{"mimeType": "image/png", "blob": PIXEL}],
         ),
         Resource(
             uri="test://template/{id}/data", name="template", title="template", description="Fixture.",
             mime_type="application/json",
-            read=lambda session, named: {
+            read=lambda session, named: [{
                 "mimeType": "application/json",
-                "text": f'{{"id": "{named["id"]}", "templateTest": true, "data": "Data for ID: {named["id"]}"}}'},
+                "text": f'{{"id": "{named["id"]}", "templateTest": true, "data": "Data for ID: {named["id"]}"}}'}],
         ),
     ],
     prompts={

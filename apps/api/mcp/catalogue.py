@@ -6,6 +6,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Final
 
+import orjson
 from django.conf import settings
 from jsonschema import Draft202012Validator
 
@@ -119,16 +120,30 @@ class Tool:
         raise RpcError(INVALID_PARAMS, f"{path}: {error.validator} {error.validator_value}")
 
 
+def as_text(text: str) -> dict[str, Any]:
+    """A part of a resource."""
+    return {"mimeType": "text/plain", "text": text}
+
+
+def as_json(body: Any) -> Sequence[Mapping[str, Any]]:
+    """The parts of a resource that is JSON, which a program reads as it is: the model is told in another that it is
+    data.
+    """
+    return [{"mimeType": "application/json", "text": orjson.dumps(body).decode()}, as_text(DATA)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """uri: an address or, with ``{…}``, a template.  read: its contents, given the text in the braces by name."""
+    """uri: an address or, with ``{…}``, a template.  read: its contents, in parts, given the text in the braces by
+    name.
+    """
 
     uri: str
     name: str
     title: str
     description: str
     mime_type: str
-    read: Callable[[ToolSession, Mapping[str, str]], Mapping[str, Any]]
+    read: Callable[[ToolSession, Mapping[str, str]], Sequence[Mapping[str, Any]]]
 
     @property
     def is_template(self) -> bool:

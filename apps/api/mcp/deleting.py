@@ -3,9 +3,11 @@
 A client that can show addresses gets one, calls again, and reads what was decided.  Any other gets it as text.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from django.core import signing
 from django.urls import reverse
 
@@ -22,17 +24,31 @@ DONE: Final = "confirmed"
 
 def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
     one = memory_id(given["id"])
+    done = ToolResult.text(f"{public_id(one)} is deleted.", {"status": "deleted"})
+    return ask_person(session, lambda: [one], what=public_id(one), done=done)
+
+
+def ask_person(
+    session: ToolSession, choose: Callable[[], Sequence[int]], *, what: str, done: ToolResult
+) -> ToolResult | InputRequired:
+    """Ask a person to delete the chosen memories or, where the client calls again, say what was decided.
+
+    choose: not called again then.  what: their name in messages, without content.  done: said once they are deleted,
+    and if none is chosen.
+    """
     state = session.call.params.get("requestState")
-    if state is None:
-        asked = session.ask("POST", "/memory/forget-requests", {"memory_ids": [one]})
+    if state is not None:
+        asked = session.ask("GET", f"/memory/forget-requests/{_request_of(session, state)}")
+    elif chosen := choose():
+        asked = session.ask("POST", "/memory/forget-requests", {"memory_ids": list(chosen)})
     else:
-        asked = session.ask("GET", f"/memory/forget-requests/{_request_of(session, state, one)}")
+        return done
     if asked["status"] == DONE:
-        return ToolResult.text(f"{public_id(one)} is deleted.", {"status": "deleted"})
+        return done
     if asked["status"] != WAITING:
         return ToolResult.text(f"Nothing is deleted: the request is {asked['status']}.", is_error=True)
     address = session.request.build_absolute_uri(reverse("web_requests", args=[session.scope.tenant.name]))
-    message = f"Confirm the deletion of {public_id(one)} (request {asked['id']})."
+    message = f"Confirm the deletion of {what} (request {asked['id']})."
     if not session.call.takes_addresses:
         return ToolResult.text(
             f"Nothing is deleted yet. A person has to confirm request {asked['id']}: {address}",
@@ -42,16 +58,22 @@ def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult 
     params = {"mode": "url", "url": address, "message": message, "elicitationId": f"delete-{asked['id']}"}
     return InputRequired(
         requests={"confirm": {"method": "elicitation/create", "params": params}},
-        state=signing.dumps([session.scope.tenant_id, asked["id"], one], salt=SALT),
+        state=signing.dumps([session.scope.tenant_id, asked["id"], _digest(session)], salt=SALT),
     )
 
 
-def _request_of(session: ToolSession, state: Any, one: int) -> int:
+def _digest(session: ToolSession) -> str:
+    """Of the tool and its arguments."""
+    called = [session.call.params.get("name"), session.call.params.get("arguments")]
+    return hashlib.sha256(orjson.dumps(called, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _request_of(session: ToolSession, state: Any) -> int:
     """The request that a state names.  Raises RpcError for a state of another call."""
     try:
         tenant_id, request_id, about = signing.loads(str(state), salt=SALT, max_age=SECONDS)
     except (signing.BadSignature, ValueError):
         raise RpcError(INVALID_PARAMS, "requestState is not of this server, or has expired.") from None
-    if (tenant_id, about) != (session.scope.tenant_id, one):
+    if (tenant_id, about) != (session.scope.tenant_id, _digest(session)):
         raise RpcError(INVALID_PARAMS, "requestState is of another call.")
     return int(request_id)

@@ -11,10 +11,13 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.urls import resolve
 from rest_framework.request import Request
 
+from apps.api.fields import is_label
 from apps.api.mcp.protocol import Call
 from apps.api.views import ApiView
 from apps.projects.scope import Scope
 
+MOST_OF_A_NAME: Final = 64  # characters
+SOURCE: Final = "mcp"  # of memories whose client is not named
 OF_THE_OUTER_REQUEST: Final = ("HTTP_TRANSFER_ENCODING", "REQUEST_URI")
 
 
@@ -63,6 +66,12 @@ class ToolSession:
     def end_user(self) -> str:
         """As the header names it.  Raises EndUserMissing, EndUserMalformed."""
         return self.view.end_user(None)
+
+    @property
+    def source(self) -> str:
+        """The label of the client that brings a memory."""
+        name = self.call.client_name.strip()
+        return name if 0 < len(name) <= MOST_OF_A_NAME and is_label(name) else SOURCE
 
     def ask(
         self,

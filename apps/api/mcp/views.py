@@ -108,6 +108,12 @@ class McpView(ApiView):
         return result
 
 
+class GraphMcpView(McpView):
+    """Tools of the protocol's reference memory server."""
+
+    catalogue = "apps.api.mcp.graph"
+
+
 class TypedMcpView(McpView):
     """Tools for typed memories in profiles."""
 
@@ -234,7 +240,7 @@ def _read_resource(session: ToolSession, served: Catalogue) -> dict[str, Any]:
         contents = resource.read(session, named)
     except RouteFailed as refused:
         raise RpcError(INVALID_PARAMS, refused.message) from None
-    result: dict[str, Any] = {"contents": [{"uri": uri, **contents}]}
+    result: dict[str, Any] = {"contents": [{"uri": uri, **part} for part in contents]}
     return result | {"ttlMs": 0, "cacheScope": "private"} if session.call.is_modern else result
 
 
