@@ -39,17 +39,22 @@ def address(live_server: Any, acme: OpenedTenant, settings: Any) -> Iterator[str
             sent = [(name, value) for name, value in self.headers.items() if name.lower() != "connection"]
             if self.headers.get("Host") == f"127.0.0.1:{self.server.server_address[1]}":
                 sent = [(name, value) for name, value in sent if name.lower() not in ("host", "origin")]
-            with httpx.Client(trust_env=False, timeout=60) as client:
-                answer = client.request(
+            with (
+                httpx.Client(trust_env=False, timeout=60) as client,
+                client.stream(
                     self.command, live_server.url + self.path, content=body, headers=[*sent, *own.items()]
-                )
-            self.send_response(answer.status_code)
-            for name in ("Content-Type", "Allow", "WWW-Authenticate"):
-                if name in answer.headers:
-                    self.send_header(name, answer.headers[name])
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
+                ) as answer,
+            ):
+                self.send_response(answer.status_code)
+                for name in ("Content-Type", "Allow", "WWW-Authenticate", "Mcp-Session-Id"):
+                    if name in answer.headers:
+                        self.send_header(name, answer.headers[name])
+                self.send_header("Connection", "close")
+                self.end_headers()
+                for piece in answer.iter_raw():
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+            self.close_connection = True
 
         do_GET = do_POST = do_DELETE = _pass_on  # noqa: N815  (the base class's names)
 
@@ -68,12 +73,6 @@ def address(live_server: Any, acme: OpenedTenant, settings: Any) -> Iterator[str
 MISSES = {
     "2026-07-28": set[str](),
     "2025-11-25": {
-        "logging-set-level",
-        "tools-call-with-logging",
-        "tools-call-sampling",
-        "tools-call-elicitation",
-        "elicitation-sep1034-defaults",
-        "elicitation-sep1330-enums",
         "resources-subscribe",
         "resources-unsubscribe",
     },

@@ -46,8 +46,18 @@ class InputRequired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """What a tool asks a client of before 2026-07-28 while it runs (``session.can_ask``): yielding it gives the result
+    of the client's reply, or None if there is none.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What a tool tells its client while it runs."""
+    """What a tool tells its client while it runs.  Only what the client asked for is sent."""
 
     method: str
     params: Mapping[str, Any]
@@ -59,9 +69,13 @@ class Notification:
             method="notifications/progress", params={"progressToken": token, "progress": progress, "total": total}
         )
 
+    @classmethod
+    def log(cls, level: str, data: Any) -> "Notification":
+        return cls(method="notifications/message", params={"level": level, "data": data})
 
-# A tool that tells of its progress yields notifications and returns its result.
-Steps = Generator[Notification, None, ToolResult]
+
+# A tool that tells or asks its client something while it runs yields it, and returns its result.
+Steps = Generator[Notification | ClientRequest, Any, ToolResult]
 Run = Callable[[ToolSession, Mapping[str, Any]], ToolResult | InputRequired | Steps]
 
 
@@ -193,12 +207,13 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """What one address serves, in a fixed order."""
+    """What one address serves, in a fixed order.  logs: whether a tool sends log messages."""
 
     instructions: str
     tools: Mapping[str, Tool]
     resources: Sequence[Resource] = ()
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
+    logs: bool = False
 
 
 @cache
@@ -213,4 +228,5 @@ def catalogue_of(module: str) -> Catalogue:
         tools={**own.tools, **more.tools},
         resources=[*own.resources, *more.resources],
         prompts={**own.prompts, **more.prompts},
+        logs=own.logs or more.logs,
     )

@@ -1,6 +1,7 @@
 """Deletion by a tool: a person confirms it in the browser, after a fresh step-up; the tool asks, and waits.
 
-A client that can show addresses gets one, calls again, and reads what was decided.  Any other gets it as text.
+A client that can show addresses gets one, calls again, and reads what was decided; one of before 2026-07-28 is asked to
+show it while it waits.  Any other gets it as text.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import orjson
 from django.core import signing
 from django.urls import reverse
 
-from apps.api.mcp.catalogue import InputRequired, ToolResult
+from apps.api.mcp.catalogue import ClientRequest, InputRequired, Steps, ToolResult
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
 from apps.api.memory_ids import memory_id, public_id
@@ -22,7 +23,7 @@ WAITING: Final = "pending"
 DONE: Final = "confirmed"
 
 
-def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired | Steps:
     one = memory_id(given["id"])
     done = ToolResult.text(f"{public_id(one)} is deleted.", {"status": "deleted"})
     return ask_person(session, lambda: [one], what=public_id(one), done=done)
@@ -30,7 +31,7 @@ def delete_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult 
 
 def ask_person(
     session: ToolSession, choose: Callable[[], Sequence[int]], *, what: str, done: ToolResult
-) -> ToolResult | InputRequired:
+) -> ToolResult | InputRequired | Steps:
     """Ask a person to delete the chosen memories or, where the client calls again, say what was decided.
 
     choose: not called again then.  what: their name in messages, without content.  done: said once they are deleted,
@@ -49,17 +50,32 @@ def ask_person(
         return ToolResult.text(f"Nothing is deleted: the request is {asked['status']}.", is_error=True)
     address = session.request.build_absolute_uri(reverse("web_requests", args=[session.scope.tenant.name]))
     message = f"Confirm the deletion of {what} (request {asked['id']})."
-    if not session.call.takes_addresses:
-        return ToolResult.text(
-            f"Nothing is deleted yet. A person has to confirm request {asked['id']}: {address}",
-            {"status": WAITING, "request_id": asked["id"], "url": address},
-            is_error=True,
-        )
+    waiting = ToolResult.text(
+        f"Nothing is deleted yet. A person has to confirm request {asked['id']}: {address}",
+        {"status": WAITING, "request_id": asked["id"], "url": address},
+        is_error=True,
+    )
     params = {"mode": "url", "url": address, "message": message, "elicitationId": f"delete-{asked['id']}"}
+    if not session.call.takes_addresses:
+        return waiting
+    if not session.call.is_modern:
+        return _shown(session, asked["id"], params, waiting, done)
     return InputRequired(
         requests={"confirm": {"method": "elicitation/create", "params": params}},
         state=signing.dumps([session.scope.tenant_id, asked["id"], _digest(session)], salt=SALT),
     )
+
+
+def _shown(
+    session: ToolSession, request_id: int, params: Mapping[str, Any], waiting: ToolResult, done: ToolResult
+) -> Steps:
+    """Have a client of before 2026-07-28 show the address; a person who declines cancels the request."""
+    reply = yield ClientRequest(method="elicitation/create", params=params)
+    if reply is not None and reply.get("action") != "accept":
+        session.ask("POST", f"/memory/forget-requests/{request_id}/cancel")
+        return ToolResult.text("Nothing is deleted: the user declined.", is_error=True)
+    asked = session.ask("GET", f"/memory/forget-requests/{request_id}")
+    return done if asked["status"] == DONE else waiting
 
 
 def _digest(session: ToolSession) -> str:

@@ -65,19 +65,19 @@ def add_observations(session: ToolSession, given: Mapping[str, Any]) -> ToolResu
     return _stored(session, new, {"results": results})
 
 
-def delete_entities(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+def delete_entities(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired | Steps:
     names = set(given["entityNames"])
     return _delete(session, "Entities", len(names), lambda one: one.concerns(names))
 
 
-def delete_observations(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+def delete_observations(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired | Steps:
     wanted = {
         Element.observation(one["entityName"], text) for one in given["deletions"] for text in one["observations"]
     }
     return _delete(session, "Observations", len(wanted), wanted.__contains__)
 
 
-def delete_relations(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired:
+def delete_relations(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | InputRequired | Steps:
     wanted = {Element.relation(one) for one in given["relations"]}
     return _delete(session, "Relations", len(wanted), wanted.__contains__)
 
@@ -121,7 +121,7 @@ def _storing(session: ToolSession, new: Sequence[Element], result: Mapping[str, 
 
 def _delete(
     session: ToolSession, what: str, count: int, is_meant: Callable[[Element], bool]
-) -> ToolResult | InputRequired:
+) -> ToolResult | InputRequired | Steps:
     message = f"{what} deleted successfully"
     return ask_person(
         session,

@@ -18,6 +18,7 @@ from apps.projects.scope import Scope
 
 MOST_OF_A_NAME: Final = 64  # characters
 SOURCE: Final = "mcp"  # of memories whose client is not named
+STREAM: Final = "text/event-stream"
 OF_THE_OUTER_REQUEST: Final = ("HTTP_TRANSFER_ENCODING", "REQUEST_URI")
 
 
@@ -72,6 +73,11 @@ class ToolSession:
         """The label of the client that brings a memory."""
         name = self.call.client_name.strip()
         return name if 0 < len(name) <= MOST_OF_A_NAME and is_label(name) else SOURCE
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a tool may ask the client something while it runs: of before 2026-07-28, it reads a stream."""
+        return not self.call.is_modern and STREAM in self.request.headers.get("Accept", "")
 
     def ask(
         self,
