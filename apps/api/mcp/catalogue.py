@@ -28,6 +28,12 @@ class ToolResult:
     def text(cls, text: str, structured: Mapping[str, Any] | None = None, *, is_error: bool = False) -> "ToolResult":
         return cls(content=[{"type": "text", "text": text}], structured=structured, is_error=is_error)
 
+    @classmethod
+    def json(cls, found: Mapping[str, Any]) -> "ToolResult":
+        """JSON, in a block of its own for clients that read it; the next one says that it is data."""
+        blocks = [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), DATA]
+        return cls(content=[{"type": "text", "text": text} for text in blocks], structured=found)
+
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {"content": list(self.content), "isError": self.is_error}
         return body if self.structured is None else body | {"structuredContent": dict(self.structured)}
@@ -218,15 +224,15 @@ class Catalogue:
 
 @cache
 def catalogue_of(module: str) -> Catalogue:
-    """The catalogue in a module, with the one that ``MCP_ADDITIONS`` names behind it."""
+    """The catalogue in a module, behind the one that ``MCP_ADDITIONS`` names."""
     own: Catalogue = import_module(module).CATALOGUE
     if not settings.MCP_ADDITIONS:
         return own
     more: Catalogue = import_module(settings.MCP_ADDITIONS).CATALOGUE
     return Catalogue(
         instructions=own.instructions,
-        tools={**own.tools, **more.tools},
-        resources=[*own.resources, *more.resources],
-        prompts={**own.prompts, **more.prompts},
+        tools={**more.tools, **own.tools},
+        resources=[*more.resources, *own.resources],
+        prompts={**more.prompts, **own.prompts},
         logs=own.logs or more.logs,
     )

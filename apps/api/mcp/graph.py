@@ -6,10 +6,7 @@ Arguments and answers are the reference's (``@modelcontextprotocol/server-memory
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from apps.api.mcp.catalogue import (
-    DATA,
     Catalogue,
     InputRequired,
     Notification,
@@ -83,17 +80,17 @@ def delete_relations(session: ToolSession, given: Mapping[str, Any]) -> ToolResu
 
 
 def read_graph(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _told(KnowledgeGraph.of(session).whole())
+    return ToolResult.json(KnowledgeGraph.of(session).whole())
 
 
 def search_nodes(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     graph = KnowledgeGraph.of(session)
-    return _told(graph.body(graph.matching(given["query"])))
+    return ToolResult.json(graph.body(graph.matching(given["query"])))
 
 
 def open_nodes(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     graph = KnowledgeGraph.of(session)
-    return _told(graph.body(set(given["names"]) & graph.entities.keys()))
+    return ToolResult.json(graph.body(set(given["names"]) & graph.entities.keys()))
 
 
 def read_resource(session: ToolSession, named: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
@@ -116,7 +113,7 @@ def _storing(session: ToolSession, new: Sequence[Element], result: Mapping[str, 
     for done, one in enumerate(new, start=1):
         save(session, one)
         yield Notification.progress(session, done, len(new))
-    return _told(result)
+    return ToolResult.json(result)
 
 
 def _delete(
@@ -129,12 +126,6 @@ def _delete(
         what=f"{count} {what.lower()} of the knowledge graph",
         done=ToolResult.text(message, {"success": True, "message": message}),
     )
-
-
-def _told(found: Mapping[str, Any]) -> ToolResult:
-    """JSON alone in a block, as clients of the reference read it."""
-    blocks = [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), DATA]
-    return ToolResult(content=[{"type": "text", "text": text} for text in blocks], structured=found)
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

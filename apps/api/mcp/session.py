@@ -95,7 +95,7 @@ class ToolSession:
         environ = {name: value for name, value in self.request.META.items() if name not in OF_THE_OUTER_REQUEST}
         environ |= {
             "REQUEST_METHOD": method,
-            "PATH_INFO": path,
+            "PATH_INFO": path.encode().decode("latin-1"),  # as WSGI has it
             "RAW_URI": quote(path),
             "QUERY_STRING": urlencode(query or {}),
             "CONTENT_TYPE": "application/json",

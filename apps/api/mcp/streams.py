@@ -1,6 +1,7 @@
 """The messages that answer a call: of a tool that tells or asks something while it runs, several."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ def is_streamed(session: ToolSession) -> bool:
     return session.can_ask or session.call.progress_token is not None or session.call.log_level is not None
 
 
-def messages(session: ToolSession, steps: Steps, *, is_streamed: bool) -> Iterator[dict[str, Any] | None]:
+def messages(session: ToolSession, steps: Steps, *, is_streamed: bool) -> Generator[dict[str, Any] | None]:
     """What the tool tells and asks, and at last the answer.  None: nothing yet."""
     call, reply = session.call, None
     while True:
@@ -52,9 +53,11 @@ def messages(session: ToolSession, steps: Steps, *, is_streamed: bool) -> Iterat
             yield {"jsonrpc": "2.0", "method": told.method, "params": dict(told.params)}
 
 
-def event(message: Mapping[str, Any] | None) -> bytes:
-    """A server-sent event; of nothing, a comment."""
-    return b": waiting\n\n" if message is None else b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
+def events(told: Generator[dict[str, Any] | None]) -> Iterator[bytes]:
+    """The messages as server-sent events, and a comment for nothing.  Closed with the connection, it ends the tool."""
+    with closing(told):
+        for message in told:
+            yield b": waiting\n\n" if message is None else b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
 
 
 def _is_wanted(session: ToolSession, told: Notification) -> bool:

@@ -27,7 +27,7 @@ from apps.api.mcp.protocol import (
     read_message,
 )
 from apps.api.mcp.session import STREAM, RouteFailed, ToolSession
-from apps.api.mcp.streams import INFO, answer, event, failed, is_streamed, messages
+from apps.api.mcp.streams import INFO, answer, events, failed, is_streamed, messages
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import DomainError, Forbidden
@@ -129,7 +129,7 @@ def _told(session: ToolSession, steps: Steps) -> Response | StreamingHttpRespons
     if is_streamed(session):
         told = messages(session, steps, is_streamed=True)
         # nginx would otherwise wait for more before it passes anything on.
-        return StreamingHttpResponse(map(event, told), content_type=STREAM, headers={"X-Accel-Buffering": "no"})
+        return StreamingHttpResponse(events(told), content_type=STREAM, headers={"X-Accel-Buffering": "no"})
     *_, last = messages(session, steps, is_streamed=False)
     return Response(last, status=400 if session.call.is_modern and "error" in (last or {}) else 200)
 
