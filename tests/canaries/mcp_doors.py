@@ -24,7 +24,10 @@ def speak_mcp(visitor: Visitor) -> None:
         assert answer.status_code == 200, answer.text
         return answer
 
-    added = tool("add_memory", text=f"I live in {take('text of a tool').capitalize()}.", tags=[take("tag of a tool")])
+    tool("add_memory", text=f"I live in {take('text of a tool').capitalize()}.", tags=[take("tag of a tool")])
+    added = tool(
+        "add_memory", text="The spare key lies under the blue flower pot."
+    )  # like no password, as a canary may
     memory_id = added.json()["result"]["structuredContent"]["memory_ids"][0]
     tool("search_memory", query=f"who lives in {take('query of a tool')}?")
     tool("update_memory", id=memory_id, metadata={"note": take("metadata of a tool")})
