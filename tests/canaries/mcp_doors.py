@@ -25,10 +25,10 @@ def speak_mcp(visitor: Visitor) -> None:
         return answer
 
     tool("add_memory", text=f"I live in {take('text of a tool').capitalize()}.", tags=[take("tag of a tool")])
-    added = tool(
-        "add_memory", text="The spare key lies under the blue flower pot."
-    )  # like no password, as a canary may
-    memory_id = added.json()["result"]["structuredContent"]["memory_ids"][0]
+    kept = {"text": "The spare key lies under the blue flower pot.", "importance": 0.6, "deduplicate": False}
+    added = visitor.call("POST", "/memory/add", json=kept)
+    assert added.status_code == 201, added.text
+    memory_id = f"m_{added.json()['id']}"
     tool("search_memory", query=f"who lives in {take('query of a tool')}?")
     tool("update_memory", id=memory_id, metadata={"note": take("metadata of a tool")})
     tool("record_fact", subject=take("subject"), predicate=take("predicate"), object=take("object"))
