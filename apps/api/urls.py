@@ -49,7 +49,7 @@ from apps.api.exports.views import (
 )
 from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
-from apps.api.mcp.views import McpView, TypedMcpView
+from apps.api.mcp.views import GraphMcpView, McpView, TypedMcpView
 from apps.api.memory.add import AddView
 from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
@@ -227,6 +227,7 @@ urlpatterns = [
     path("api/v1/memories/<str:platform_id>", PlatformMemoryView.as_view()),
     path("api/v1/memory-nodes", MemoryNodesView.as_view()),
     path("v1/mcp", McpView.as_view()),
+    path("v1/mcp/graph", GraphMcpView.as_view()),
     path("v1/mcp/typed", TypedMcpView.as_view()),
     path("mcp", McpView.as_view()),
     path("auth/signup", SignUpView.as_view()),

@@ -764,6 +764,7 @@ TABLE = (
         for route, called in (
             ("/v1/mcp", {"name": "list_memories"}),
             ("/mcp", {"name": "list_memories"}),
+            ("/v1/mcp/graph", {"name": "read_graph"}),
             (
                 "/v1/mcp/typed",
                 {"name": "memory_recall", "arguments": {"namespace": "home", "profile": "new", "query": TEXT}},

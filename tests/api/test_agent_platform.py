@@ -64,6 +64,7 @@ def test_a_memory_is_saved_with_its_defaults_and_read_by_its_id(alice: Caller) -
 
     assert made == {
         "id": made["id"],
+        "memoryId": made["memoryId"],
         "key": None,
         "value": "Prefers short answers.",
         "summary": None,

@@ -22,7 +22,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 UNDESCRIBED = {
     ("/openapi.json", "GET"),
     ("/docs", "GET"),
-    *((path, "POST") for path in ("/v1/mcp", "/v1/mcp/typed", "/mcp")),
+    *((path, "POST") for path in ("/v1/mcp", "/v1/mcp/graph", "/v1/mcp/typed", "/mcp")),
 }
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.yaml"
 

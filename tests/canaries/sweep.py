@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.canaries import doors, failures, people
+from tests.canaries import doors, failures, mcp_doors, people
 from tests.canaries.canary import ENCODINGS, Family, encoded
 from tests.canaries.doors import Visitor
 from tests.canaries.sinks import Sink, Sinks, read_environment
@@ -29,6 +29,7 @@ ALWAYS: tuple[Callable[[Visitor], None], ...] = (
     doors.change,
     doors.keep_transcripts,
     doors.keep_profiles,
+    mcp_doors.speak_mcp,
     doors.bring_files,
     doors.be_wrong,
     doors.ask_for_what_is_not_there,

@@ -7,6 +7,7 @@ from django.core import signing
 
 from apps.api.mcp.catalogue import (
     Catalogue,
+    ClientRequest,
     InputRequired,
     Notification,
     Prompt,
@@ -14,6 +15,7 @@ from apps.api.mcp.catalogue import (
     Steps,
     Tool,
     ToolResult,
+    as_text,
 )
 from apps.api.mcp.protocol import CAPABILITY_MISSING, INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
@@ -86,6 +88,60 @@ def _with_progress(session: ToolSession, given: Mapping[str, Any]) -> Steps:
     return ToolResult.text("Done in three steps.")
 
 
+def _with_logging(session: ToolSession, given: Mapping[str, Any]) -> Steps:
+    for text in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        yield Notification.log("info", text)
+    return ToolResult.text("Done, and logged.")
+
+
+def _asks(request: Mapping[str, Any], said: str) -> Any:
+    """A tool that asks a client of before 2026-07-28 while it runs."""
+
+    def run(session: ToolSession, given: Mapping[str, Any]) -> ToolResult | Steps:
+        capability = request["method"].partition("/")[0]
+        if not session.can_ask or capability not in session.call.capabilities:
+            return ToolResult.text(f"This tool needs {capability}.", is_error=True)
+        return _asking(given)
+
+    def _asking(given: Mapping[str, Any]) -> Steps:
+        params = dict(request["params"])
+        if "message" in given:
+            params["message"] = given["message"]
+        if "prompt" in given:
+            params["messages"] = [{"role": "user", "content": _text(given["prompt"])}]
+        reply = yield ClientRequest(method=request["method"], params=params)
+        return ToolResult.text(f"{said}: {reply}", is_error=reply is None)
+
+    return run
+
+
+def _one_of(*values: str) -> list[dict[str, str]]:
+    return [{"const": value, "title": value.title()} for value in values]
+
+
+USER: Final = _form("Who are you?", {"username": TEXT, "email": TEXT}, ["username", "email"])
+DEFAULTS: Final = _form(
+    "Please check",
+    {
+        "name": TEXT | {"default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": TEXT | {"enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    },
+)
+ENUMS: Final = _form(
+    "Please choose",
+    {
+        "untitledSingle": TEXT | {"enum": ["option1", "option2", "option3"]},
+        "titledSingle": TEXT | {"oneOf": _one_of("value1", "value2", "value3")},
+        "legacyEnum": TEXT | {"enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
+        "untitledMulti": {"type": "array", "items": TEXT | {"enum": ["option1", "option2", "option3"]}},
+        "titledMulti": {"type": "array", "items": {"anyOf": _one_of("value1", "value2", "value3")}},
+    },
+)
+
+
 def _tool(name: str, run: Any, **declared: Any) -> Tool:
     return Tool(name=name, title=name, description=f"Fixture: {name}.", run=run, **declared)
 
@@ -105,7 +161,12 @@ TOOLS: Final = [
     _tool("test_error_handling", _gives(_text("This tool intentionally returns an error for testing"), is_error=True)),
     _tool("test_missing_capability", _needs_sampling),
     _tool("test_tool_with_progress", _with_progress),
-    _tool("test_logging_tool", _gives(_text("Nothing is logged where no level is asked for."))),
+    _tool("test_logging_tool", _with_logging),
+    _tool("test_tool_with_logging", _with_logging),
+    _tool("test_sampling", _asks(SAMPLING, "LLM response"), arguments={"prompt": TEXT}, required=["prompt"]),
+    _tool("test_elicitation", _asks(USER, "User response"), arguments={"message": TEXT}, required=["message"]),
+    _tool("test_elicitation_sep1034_defaults", _asks(DEFAULTS, "Elicitation completed")),
+    _tool("test_elicitation_sep1330_enums", _asks(ENUMS, "Elicitation completed")),
     _tool("test_streaming_elicitation", lambda session, given: _ask("user_name", NAME)),
     _tool("test_input_required_result_elicitation", _rounds({"user_name": NAME})),
     _tool("test_input_required_result_sampling", _rounds({"capital_question": SAMPLING})),
@@ -143,23 +204,23 @@ def _user(*content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 CATALOGUE: Final = Catalogue(
     instructions="",
+    logs=True,
     tools={one.name: one for one in TOOLS},
     resources=[
         Resource(
             uri="test://static-text", name="static-text", title="text", description="Fixture.", mime_type="text/plain",
-            read=lambda session, named: {
-                "mimeType": "text/plain", "text": "This is the content of the static text resource."},
+            read=lambda session, named: [as_text("This is the content of the static text resource.")],
         ),
         Resource(
             uri="test://static-binary", name="static-binary", title="binary", description="Fixture.",
-            mime_type="image/png", read=lambda session, named: {"mimeType": "image/png", "blob": PIXEL},
+            mime_type="image/png", read=lambda session, named: [{"mimeType": "image/png", "blob": PIXEL}],
         ),
         Resource(
             uri="test://template/{id}/data", name="template", title="template", description="Fixture.",
             mime_type="application/json",
-            read=lambda session, named: {
+            read=lambda session, named: [{
                 "mimeType": "application/json",
-                "text": f'{{"id": "{named["id"]}", "templateTest": true, "data": "Data for ID: {named["id"]}"}}'},
+                "text": f'{{"id": "{named["id"]}", "templateTest": true, "data": "Data for ID: {named["id"]}"}}'}],
         ),
     ],
     prompts={

@@ -1,84 +1,230 @@
 """The official client, in three modes, and another published one, on real connections."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import fastmcp
 import httpx2
 import mcp
+import mcp_types
 import pytest
+from django.db import connections
+from django.utils import timezone
 from fastmcp.client.transports import StreamableHttpTransport
 from mcp.client.streamable_http import streamable_http_client
 
+from apps.apikeys import services
 from apps.apikeys.onboarding import OpenedTenant
-from apps.projects.scope import Environment
+from apps.apikeys.permissions import DEFAULT
+from apps.projects.scope import Environment, Principal
+from apps.retention.requests import confirm
+from tests.api.conftest import Caller
+from tests.makers import make_api_key
+from tests.mcp.every_tool import (
+    KEY,
+    call_graph_tools,
+    call_tools,
+    check_graph_tools,
+    check_tools,
+    is_error,
+    structured,
+)
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
-KEY = "The spare key lies under the blue flower pot."
+MODES = ["auto", "legacy", "2026-07-28"]
+every_mode = pytest.mark.parametrize("mode", MODES)
+PATHS = {"/v1/mcp": (call_tools, check_tools), "/v1/mcp/graph": (call_graph_tools, check_graph_tools)}
 
 
-async def use(client: Any) -> tuple[Any, ...]:
-    """Everything that a client can do, through one that is connected."""
-    tools = await client.list_tools()
-    names = sorted(one.name for one in getattr(tools, "tools", tools))
-    added = await client.call_tool("add_memory", {"text": KEY})
-    found = await client.call_tool("search_memory", {"query": "Where is the spare key?"})
-    who = await client.call_tool("whoami", {})
-    return names, added, found, who
+@asynccontextmanager
+async def connected(server: Any, key: str, mode: str, path: str = "/v1/mcp", **options: Any) -> AsyncIterator[Any]:
+    async with httpx2.AsyncClient(headers={"X-API-Key": key, "X-End-User-ID": "alice"}, timeout=60) as http:
+        transport = streamable_http_client(f"{server.url}{path}", http_client=http)
+        async with mcp.Client(transport, mode=mode, **options) as client:
+            yield client
 
 
-def structured(result: Any) -> Any:
-    for name in ("structured_content", "structuredContent"):
-        if (found := getattr(result, name, None)) is not None:
-            return found
-    raise AssertionError(result)
+async def in_thread(change: Callable[[], object]) -> None:
+    """Make a change to the database beside the client's event loop."""
+
+    def run() -> None:
+        try:
+            change()
+        finally:
+            connections.close_all()
+
+    await asyncio.to_thread(run)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
-def test_official_client(live_server: Any, acme: OpenedTenant, mode: str) -> None:
-    headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
+@pytest.fixture
+def key(acme: OpenedTenant) -> str:
+    """With the permissions that every tool needs."""
+    return make_api_key(acme.scope, scopes=[*DEFAULT, "history:read", "history:write", "state:read"]).text
+
+
+@every_mode
+@pytest.mark.parametrize("path", PATHS)
+def test_official_client_calls_every_tool(live_server: Any, key: str, mode: str, path: str) -> None:
+    call_all, check = PATHS[path]
 
     async def run() -> tuple[Any, ...]:
-        async with httpx2.AsyncClient(headers=headers) as http:
-            transport = streamable_http_client(f"{live_server.url}/v1/mcp", http_client=http)
-            async with mcp.Client(transport, mode=mode) as client:
-                return *await use(client), client.protocol_version, await client.list_prompts()
+        async with connected(live_server, key, mode, path) as client:
+            tools = await client.list_tools()
+            return tools, await call_all(client.call_tool), client.protocol_version
 
-    names, added, found, who, version, prompts = asyncio.run(run())
+    tools, results, version = asyncio.run(run())
 
-    assert len(names) == 14
-    assert structured(added)["status"] == "created"
-    assert structured(found)["memories"][0]["text"] == KEY
-    assert structured(who)["end_user"] == "alice"
+    assert set(results) == {one.name for one in tools.tools}
+    check(results)
     assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+
+
+@every_mode
+def test_official_client_reads_resources_and_the_prompt(live_server: Any, key: str, mode: str) -> None:
+    async def run() -> tuple[Any, ...]:
+        async with connected(live_server, key, mode) as client:
+            await client.call_tool("add_memory", {"text": KEY})
+            return (
+                await client.list_prompts(),
+                await client.read_resource("memsync://profile"),
+                await client.get_prompt("recall", {"topic": "key"}),
+            )
+
+    prompts, profile, prompt = asyncio.run(run())
+
     assert [one.name for one in prompts.prompts] == ["recall"]
+    assert KEY in profile.contents[0].text
+    assert KEY in prompt.messages[0].content.text
 
 
-@pytest.mark.parametrize("key", ["", "ms_live_0000000000000000"])
-def test_official_client_with_a_bad_key_is_refused(live_server: Any, key: str) -> None:
+@every_mode
+def test_bad_arguments_are_refused(live_server: Any, key: str, mode: str) -> None:
     async def run() -> None:
-        async with httpx2.AsyncClient(headers={"X-API-Key": key}) as http:
-            transport = streamable_http_client(f"{live_server.url}/v1/mcp", http_client=http)
-            async with mcp.Client(transport) as client:
-                await client.list_tools()
+        async with connected(live_server, key, mode) as client:
+            for name, arguments, rule in (
+                ("search_memory", {}, "required: query"),
+                ("search_memory", {"query": "x", "user_id": "bob"}, "takes only"),
+                ("no_such_tool", {}, "No such tool"),
+            ):
+                with pytest.raises(mcp.MCPError, match=rule):
+                    await client.call_tool(name, arguments)
+            assert not is_error(await client.call_tool("whoami", {}))
+
+    asyncio.run(run())
+
+
+@every_mode
+@pytest.mark.parametrize("key", ["", "ms_live_0000000000000000"])
+def test_without_a_good_key_nothing_is_listed(live_server: Any, key: str, mode: str) -> None:
+    listed: list[Any] = []
+
+    async def run() -> None:
+        async with connected(live_server, key, mode) as client:
+            listed.append(await client.list_tools())
 
     with pytest.raises(BaseException, match=r"401|Unauthorized|API key|unhandled errors") as refused:
         asyncio.run(run())
     assert not isinstance(refused.value, AssertionError)
+    assert listed == []
 
 
-def test_fastmcp(live_server: Any, acme: OpenedTenant) -> None:
-    headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
+@every_mode
+def test_the_key_of_another_tenant_reaches_nothing(live_server: Any, key: str, globex: OpenedTenant, mode: str) -> None:
+    async def run() -> tuple[Any, ...]:
+        async with connected(live_server, key, mode) as client:
+            one = structured(await client.call_tool("add_memory", {"text": KEY}))["memory_ids"][0]
+        async with connected(live_server, globex.keys[Environment.PRODUCTION], mode) as client:
+            return (
+                await client.call_tool("search_memory", {"query": KEY}),
+                await client.call_tool("get_memory", {"id": one}),
+                await client.call_tool("delete_memory", {"id": one}),
+            )
+
+    found, got, deleted = asyncio.run(run())
+
+    assert structured(found)["memories"] == []
+    assert (is_error(got), is_error(deleted)) == (True, True)
+    assert all(KEY not in str(one) for one in (found, got, deleted))
+
+
+@every_mode
+def test_a_key_that_is_revoked_between_two_calls_is_refused(live_server: Any, acme: OpenedTenant, mode: str) -> None:
+    issued = make_api_key(acme.scope)
+    results: list[Any] = []
+
+    async def run() -> None:
+        async with connected(live_server, issued.text, mode) as client:
+            results.append(await client.call_tool("add_memory", {"text": KEY}))
+            await in_thread(lambda: services.revoke(acme.scope, issued.key.pk, now=timezone.now()))
+            results.append(await client.call_tool("search_memory", {"query": KEY}))
+
+    with pytest.raises(BaseException, match=r"401|Unauthorized|API key|unhandled errors") as refused:
+        asyncio.run(run())
+
+    assert not isinstance(refused.value, AssertionError)
+    assert [structured(one)["status"] for one in results] == ["created"]
+
+
+@every_mode
+def test_a_client_shows_the_address_where_a_person_confirms(
+    live_server: Any, acme: OpenedTenant, key: str, mode: str
+) -> None:
+    """In the modern era the client calls again; before, it is asked while the tool runs."""
+    alice, shown = Caller(key), list[str]()
+
+    def decide() -> None:
+        """As a person of the tenant does in the browser, before the client goes on."""
+        (asked,) = alice("GET", "/memory/forget-requests").json()["requests"]
+        confirm(replace(acme.scope, principal=Principal(kind="account", id=7)), asked["id"], now=timezone.now())
+
+    async def show(context: Any, params: Any) -> Any:
+        shown.append(params.url)
+        await in_thread(decide)
+        return mcp_types.ElicitResult(action="accept")
+
+    result = asyncio.run(delete_memory(live_server, key, mode, show))
+
+    assert structured(result)["status"] == "deleted"
+    assert [one.endswith("/app/t/acme/requests") for one in shown] == [True]
+
+
+def test_a_person_who_declines_cancels_the_request(live_server: Any, key: str) -> None:
+    async def decline(context: Any, params: Any) -> Any:
+        return mcp_types.ElicitResult(action="decline")
+
+    result = asyncio.run(delete_memory(live_server, key, "legacy", decline))
+
+    assert (is_error(result), "declined" in str(result.content)) == (True, True)
+    alice = Caller(key)
+    assert [one["status"] for one in alice("GET", "/memory/forget-requests").json()["requests"]] == ["cancelled"]
+    whose = {"tenant_id": "acme", "user_id": "alice", "source": "mcp"}
+    assert alice("POST", "/v1/state/list", whose).json()["items"] == []
+
+
+async def delete_memory(server: Any, key: str, mode: str, show: Any) -> Any:
+    async with connected(server, key, mode, elicitation_callback=show) as client:
+        one = structured(await client.call_tool("add_memory", {"text": KEY}))["memory_ids"][0]
+        return await client.call_tool("delete_memory", {"id": one})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_fastmcp_calls_every_tool(live_server: Any, key: str, path: str) -> None:
+    call_all, check = PATHS[path]
 
     async def run() -> tuple[Any, ...]:
-        transport = StreamableHttpTransport(f"{live_server.url}/v1/mcp", headers=headers)
-        async with fastmcp.Client(transport) as client:
-            return await use(client)
+        headers = {"X-API-Key": key, "X-End-User-ID": "alice"}
+        async with fastmcp.Client(StreamableHttpTransport(f"{live_server.url}{path}", headers=headers)) as client:
 
-    names, added, found, who = asyncio.run(run())
+            async def call(name: str, arguments: dict[str, Any]) -> Any:
+                return await client.call_tool(name, arguments, raise_on_error=False)
 
-    assert len(names) == 14
-    assert structured(added)["status"] == "created"
-    assert structured(found)["memories"][0]["text"] == KEY
-    assert structured(who)["end_user"] == "alice"
+            return await client.list_tools(), await call_all(call)
+
+    tools, results = asyncio.run(run())
+
+    assert set(results) == {one.name for one in tools}
+    check(results)

@@ -8,40 +8,73 @@ from pathlib import Path
 from typing import Any
 
 import mcp
+import mcp_types
 import pytest
 from mcp import StdioServerParameters
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.projects.scope import Environment
+from apps.apikeys.permissions import DEFAULT
 from memsync.mcp import commands
+from tests.makers import make_api_key
+from tests.mcp.every_tool import KEY, call_tools, check_tools, structured
 
 MCP = [sys.executable, "-m", "memsync.cli", "mcp"]
 SETTINGS = ["--url", "http://127.0.0.1:9", "--key", "ms_dev_x", "--end-user", "alice"]
-KEY = "The spare key lies under the blue flower pot."
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
-def test_official_client_starts_it(live_server: Any, acme: OpenedTenant, mode: str) -> None:
-    environment = {
-        "MEMSYNC_URL": live_server.url,
-        "MEMSYNC_API_KEY": acme.keys[Environment.PRODUCTION],
-        "MEMSYNC_END_USER": "алиса",
-    }
-    server = StdioServerParameters(command=MCP[0], args=MCP[1:], env=environment, cwd=Path(__file__).parents[2])
+def test_official_client_starts_it_and_calls_every_tool(live_server: Any, acme: OpenedTenant, mode: str) -> None:
+    server = started(live_server, acme, end_user="алиса")
 
     async def run() -> tuple[Any, ...]:
         async with mcp.Client(server, mode=mode) as client:
-            tools = await client.list_tools()
-            await client.call_tool("add_memory", {"text": KEY})
-            found = await client.call_tool("search_memory", {"query": "Where is the spare key?"})
-            return tools, found, await client.call_tool("whoami", {})
+            return await client.list_tools(), await call_tools(client.call_tool)
 
-    tools, found, who = asyncio.run(run())
+    tools, results = asyncio.run(run())
 
-    assert len(tools.tools) == 14
-    assert found.structured_content["memories"][0]["text"] == KEY
-    assert who.structured_content["end_user"] == "алиса"
+    assert set(results) == {one.name for one in tools.tools}
+    check_tools(results, end_user="алиса")
+
+
+@pytest.mark.django_db(databases="__all__", transaction=True)
+def test_a_reply_passes_the_call_that_waits_for_it(live_server: Any, acme: OpenedTenant) -> None:
+    server = started(live_server, acme)
+
+    async def decline(context: Any, params: Any) -> Any:
+        return mcp_types.ElicitResult(action="decline")
+
+    async def run() -> Any:
+        async with mcp.Client(server, mode="legacy", elicitation_callback=decline) as client:
+            one = structured(await client.call_tool("add_memory", {"text": KEY}))["memory_ids"][0]
+            return await client.call_tool("delete_memory", {"id": one})
+
+    assert "declined" in str(asyncio.run(run()).content)
+
+
+@pytest.mark.django_db(databases="__all__", transaction=True)
+def test_bad_arguments_and_a_bad_key_are_told_in_the_protocol(live_server: Any, acme: OpenedTenant) -> None:
+    good, bad = started(live_server, acme), started(live_server, acme, key="ms_live_0000000000000000")
+
+    async def bad_arguments() -> None:
+        async with mcp.Client(good) as client:
+            with pytest.raises(mcp.MCPError, match="required: query"):
+                await client.call_tool("search_memory", {})
+
+    async def bad_key() -> None:
+        async with mcp.Client(bad, mode="legacy"):
+            pass
+
+    asyncio.run(bad_arguments())
+    with pytest.raises(BaseException, match=r"key|unhandled errors") as refused:
+        asyncio.run(bad_key())
+    assert not isinstance(refused.value, AssertionError)
+
+
+def started(server: Any, acme: OpenedTenant, *, end_user: str = "alice", key: str = "") -> StdioServerParameters:
+    issued = key or make_api_key(acme.scope, scopes=[*DEFAULT, "history:read", "history:write"]).text
+    environment = {"MEMSYNC_URL": server.url, "MEMSYNC_API_KEY": issued, "MEMSYNC_END_USER": end_user}
+    return StdioServerParameters(command=MCP[0], args=MCP[1:], env=environment, cwd=Path(__file__).parents[2])
 
 
 def test_a_server_that_cannot_be_reached_is_told_in_the_protocol() -> None:

@@ -42,7 +42,7 @@ def test_a_legacy_client_begins_with_initialize(mcp: McpCaller, version: str) ->
     assert begun.status_code == 200
     assert begun.json()["result"]["protocolVersion"] == version
     assert "resultType" not in begun.json()["result"]
-    assert "Mcp-ToolSession-Id" not in begun.headers
+    assert begun["Mcp-Session-Id"]
     assert mcp.legacy("ping", version=version).json()["result"] == {}
     assert len(mcp.legacy("tools/list", version=version).json()["result"]["tools"]) == 14
 

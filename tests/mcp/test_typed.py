@@ -46,7 +46,7 @@ def test_what_is_ingested_is_recalled_answered_and_replaced(typed: McpCaller) ->
     proposed = typed.tool(
         "memory_extract", **ALICE, turns=[{"role": "user", "content": "I am allergic to peanuts."}], dry_run=True
     )
-    assert "peanuts" in text_of(proposed)
+    assert "peanuts" in str(done(proposed))
 
 
 def test_without_content_the_summary_is_it(typed: McpCaller) -> None:

@@ -6,6 +6,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Final
 
+import orjson
 from django.conf import settings
 from jsonschema import Draft202012Validator
 
@@ -27,6 +28,12 @@ class ToolResult:
     def text(cls, text: str, structured: Mapping[str, Any] | None = None, *, is_error: bool = False) -> "ToolResult":
         return cls(content=[{"type": "text", "text": text}], structured=structured, is_error=is_error)
 
+    @classmethod
+    def json(cls, found: Mapping[str, Any]) -> "ToolResult":
+        """JSON, in a block of its own for clients that read it; the next one says that it is data."""
+        blocks = [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), DATA]
+        return cls(content=[{"type": "text", "text": text} for text in blocks], structured=found)
+
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {"content": list(self.content), "isError": self.is_error}
         return body if self.structured is None else body | {"structuredContent": dict(self.structured)}
@@ -45,8 +52,18 @@ class InputRequired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """What a tool asks a client of before 2026-07-28 while it runs (``session.can_ask``): yielding it gives the result
+    of the client's reply, or None if there is none.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What a tool tells its client while it runs."""
+    """What a tool tells its client while it runs.  Only what the client asked for is sent."""
 
     method: str
     params: Mapping[str, Any]
@@ -58,9 +75,13 @@ class Notification:
             method="notifications/progress", params={"progressToken": token, "progress": progress, "total": total}
         )
 
+    @classmethod
+    def log(cls, level: str, data: Any) -> "Notification":
+        return cls(method="notifications/message", params={"level": level, "data": data})
 
-# A tool that tells of its progress yields notifications and returns its result.
-Steps = Generator[Notification, None, ToolResult]
+
+# A tool that tells or asks its client something while it runs yields it, and returns its result.
+Steps = Generator[Notification | ClientRequest, Any, ToolResult]
 Run = Callable[[ToolSession, Mapping[str, Any]], ToolResult | InputRequired | Steps]
 
 
@@ -119,16 +140,30 @@ class Tool:
         raise RpcError(INVALID_PARAMS, f"{path}: {error.validator} {error.validator_value}")
 
 
+def as_text(text: str) -> dict[str, Any]:
+    """A part of a resource."""
+    return {"mimeType": "text/plain", "text": text}
+
+
+def as_json(body: Any) -> Sequence[Mapping[str, Any]]:
+    """The parts of a resource that is JSON, which a program reads as it is: the model is told in another that it is
+    data.
+    """
+    return [{"mimeType": "application/json", "text": orjson.dumps(body).decode()}, as_text(DATA)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """uri: an address or, with ``{…}``, a template.  read: its contents, given the text in the braces by name."""
+    """uri: an address or, with ``{…}``, a template.  read: its contents, in parts, given the text in the braces by
+    name.
+    """
 
     uri: str
     name: str
     title: str
     description: str
     mime_type: str
-    read: Callable[[ToolSession, Mapping[str, str]], Mapping[str, Any]]
+    read: Callable[[ToolSession, Mapping[str, str]], Sequence[Mapping[str, Any]]]
 
     @property
     def is_template(self) -> bool:
@@ -178,24 +213,26 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """What one address serves, in a fixed order."""
+    """What one address serves, in a fixed order.  logs: whether a tool sends log messages."""
 
     instructions: str
     tools: Mapping[str, Tool]
     resources: Sequence[Resource] = ()
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
+    logs: bool = False
 
 
 @cache
 def catalogue_of(module: str) -> Catalogue:
-    """The catalogue in a module, with the one that ``MCP_ADDITIONS`` names behind it."""
+    """The catalogue in a module, behind the one that ``MCP_ADDITIONS`` names."""
     own: Catalogue = import_module(module).CATALOGUE
     if not settings.MCP_ADDITIONS:
         return own
     more: Catalogue = import_module(settings.MCP_ADDITIONS).CATALOGUE
     return Catalogue(
         instructions=own.instructions,
-        tools={**own.tools, **more.tools},
-        resources=[*own.resources, *more.resources],
-        prompts={**own.prompts, **more.prompts},
+        tools={**more.tools, **own.tools},
+        resources=[*more.resources, *own.resources],
+        prompts={**more.prompts, **own.prompts},
+        logs=own.logs or more.logs,
     )

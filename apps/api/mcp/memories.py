@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
-from apps.api.mcp.catalogue import DATA, Catalogue, Prompt, Resource
+from apps.api.mcp.catalogue import DATA, Catalogue, Prompt, Resource, as_json, as_text
 from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
 from apps.api.mcp.session import ToolSession
 from apps.api.mcp.tools import TOOLS
@@ -17,16 +15,15 @@ INSTRUCTIONS: Final = (
 )
 
 
-def read_profile(session: ToolSession, named: Mapping[str, str]) -> Mapping[str, Any]:
+def read_profile(session: ToolSession, named: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     made = session.ask("POST", "/memory/compose", {"prompt_template": "Who is the user?\n{{memories}}", "recall_k": 10})
-    return {"mimeType": "text/plain", "text": f"{made['composed_prompt']}\n\n{DATA}"}
+    return [as_text(f"{made['composed_prompt']}\n\n{DATA}")]
 
 
-def read_memory(session: ToolSession, named: Mapping[str, str]) -> Mapping[str, Any]:
+def read_memory(session: ToolSession, named: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     if not named["id"].removeprefix("m_").isdecimal() or len(named["id"]) > 21:
         raise RpcError(INVALID_PARAMS, "No such resource.")
-    memory = session.ask("GET", f"/memory/{memory_id(named['id'])}")
-    return {"mimeType": "application/json", "text": orjson.dumps(memory).decode()}
+    return as_json(session.ask("GET", f"/memory/{memory_id(named['id'])}"))
 
 
 def recall(session: ToolSession, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:

@@ -27,6 +27,7 @@ VERSION_NOT_SERVED: Final = -32022
 
 CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _MISSING: Final = object()
 
@@ -45,7 +46,10 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request or, without an id, a notification.  capabilities: of a modern client, by their names."""
+    """A request or, without an id, a notification.
+
+    capabilities: of the client, by their names; of a legacy one, and introduced_as, as its session says them.
+    """
 
     id: str | int | None
     method: str
@@ -53,6 +57,8 @@ class Call:
     is_modern: bool
     version: str
     capabilities: Mapping[str, Any]
+    introduced_as: str = ""
+    session_id: str = ""
 
     @property
     def is_notification(self) -> bool:
@@ -61,16 +67,24 @@ class Call:
     @property
     def progress_token(self) -> Any:
         """Of a client that wants to be told of progress; None of any other."""
-        meta = self.params.get("_meta")
-        return meta.get("progressToken") if isinstance(meta, Mapping) else None
+        return self._meta.get("progressToken")
 
     @property
     def client_name(self) -> str:
-        """As a modern client calls itself; empty if it does not."""
-        meta = self.params.get("_meta")
-        client = meta.get(CLIENT) if isinstance(meta, Mapping) else None
+        """As the client calls itself; empty if it does not."""
+        client = self._meta.get(CLIENT)
         name = client.get("name") if isinstance(client, Mapping) else None
-        return name if isinstance(name, str) else ""
+        return name if isinstance(name, str) else self.introduced_as
+
+    @property
+    def log_level(self) -> Any:
+        """Of a modern client that wants log messages."""
+        return self._meta.get(LOG_LEVEL) if self.is_modern else None
+
+    @property
+    def _meta(self) -> Mapping[str, Any]:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, Mapping) else {}
 
     @property
     def takes_addresses(self) -> bool:
@@ -82,14 +96,19 @@ class Call:
         return {"jsonrpc": "2.0", "id": self.id, "result": result}
 
 
-def read_message(body: bytes) -> dict[str, Any]:
-    """The JSON-RPC request in a body.  Raises RpcError for anything else; batches are not served."""
+def read_message(body: bytes, *, may_reply: bool = False) -> dict[str, Any]:
+    """The JSON-RPC request in a body or, if it may be one, the reply to one of ours.
+
+    Raises RpcError for anything else; batches are not served.
+    """
     try:
         message = parsers.parse(body)
     except parsers.NotAnObject:
         raise RpcError(INVALID_REQUEST, "Send one JSON-RPC request; batches are not served.") from None
     except DomainError as error:
         raise RpcError(PARSE_ERROR, error.message) from None
+    if may_reply and is_reply(message):
+        return message
     if message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
         raise RpcError(INVALID_REQUEST, 'A request has "jsonrpc": "2.0" and a method.')
     if not isinstance(message.get("id", 0), str | int) or isinstance(message.get("id"), bool):
@@ -97,6 +116,15 @@ def read_message(body: bytes) -> dict[str, Any]:
     if not isinstance(message.get("params", {}), dict):
         raise RpcError(INVALID_REQUEST, "params is an object.")
     return message
+
+
+def is_reply(message: Mapping[str, Any]) -> bool:
+    return (
+        message.get("jsonrpc") == "2.0"
+        and "method" not in message
+        and "id" in message
+        and (isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict))
+    )
 
 
 def read_call(message: Mapping[str, Any], headers: Mapping[str, str]) -> Call:

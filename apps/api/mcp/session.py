@@ -11,10 +11,14 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.urls import resolve
 from rest_framework.request import Request
 
+from apps.api.fields import is_label
 from apps.api.mcp.protocol import Call
 from apps.api.views import ApiView
 from apps.projects.scope import Scope
 
+MOST_OF_A_NAME: Final = 64  # characters
+SOURCE: Final = "mcp"  # of memories whose client is not named
+STREAM: Final = "text/event-stream"
 OF_THE_OUTER_REQUEST: Final = ("HTTP_TRANSFER_ENCODING", "REQUEST_URI")
 
 
@@ -64,6 +68,17 @@ class ToolSession:
         """As the header names it.  Raises EndUserMissing, EndUserMalformed."""
         return self.view.end_user(None)
 
+    @property
+    def source(self) -> str:
+        """The label of the client that brings a memory."""
+        name = self.call.client_name.strip()
+        return name if 0 < len(name) <= MOST_OF_A_NAME and is_label(name) else SOURCE
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a tool may ask the client something while it runs: of before 2026-07-28, it reads a stream."""
+        return not self.call.is_modern and STREAM in self.request.headers.get("Accept", "")
+
     def ask(
         self,
         method: str,
@@ -80,7 +95,7 @@ class ToolSession:
         environ = {name: value for name, value in self.request.META.items() if name not in OF_THE_OUTER_REQUEST}
         environ |= {
             "REQUEST_METHOD": method,
-            "PATH_INFO": path,
+            "PATH_INFO": path.encode().decode("latin-1"),  # as WSGI has it
             "RAW_URI": quote(path),
             "QUERY_STRING": urlencode(query or {}),
             "CONTENT_TYPE": "application/json",

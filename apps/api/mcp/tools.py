@@ -4,15 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apps.api.fields import is_label
 from apps.api.mcp.catalogue import DATA, Run, Tool, ToolResult
 from apps.api.mcp.deleting import delete_memory
 from apps.api.mcp.session import ToolSession
 from apps.api.memory_ids import ID, memory_id, public_id
 
 MOST: Final = 50
-SESSION: Final = "mcp"  # of turns whose session is not named, and the source of memories whose client is not
-MOST_OF_A_NAME: Final = 64  # characters
+SESSION: Final = "mcp"  # of turns whose session is not named
 TEXT: Final = {"type": "string", "minLength": 1}
 TIME: Final = {"type": "string", "description": "ISO 8601 date or time."}
 TAGS: Final = {"type": "array", "items": {"type": "string"}}
@@ -32,7 +30,7 @@ def search_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 
 
 def add_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    said = {"text": given["text"], "source": _source(session), **_renamed(given, {"tags": "tags"})}
+    said = {"text": given["text"], "source": session.source, **_renamed(given, {"tags": "tags"})}
     made = session.ask("POST", "/memory/add", said)
     ids = [public_id(one) for one in made.get("memory_ids", ())]
     if made.get("status") == "skipped":
@@ -139,12 +137,6 @@ def whoami(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     }
     whose = f"memories of {end_user}" if end_user else "no end user: send the header X-End-User-ID"
     return ToolResult.text(f"{scope.tenant.name}, {scope.environment.value}; {whose}.", facts)
-
-
-def _source(session: ToolSession) -> str:
-    """The label of the client that brings a memory."""
-    name = session.call.client_name.strip()
-    return name if 0 < len(name) <= MOST_OF_A_NAME and is_label(name) else SESSION
 
 
 def _whose(session: ToolSession) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-import orjson
-
 from apps.api.mcp.catalogue import DATA, Catalogue, Tool, ToolResult
 from apps.api.mcp.session import RouteFailed, ToolSession
 
@@ -47,7 +45,7 @@ FILTERS: Final[dict[str, Any]] = {
 def memory_ingest(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     source = {"source": session.call.client_name} if session.call.client_name else {}
     memories = [source | {"content": {"summary": one["summary"]}} | one for one in given["memories"]]
-    return _said(session.ask("POST", _profile(given, "memories"), {"memories": memories}))
+    return ToolResult.json(session.ask("POST", _profile(given, "memories"), {"memories": memories}))
 
 
 def memory_recall(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -65,7 +63,7 @@ def memory_ask(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 
 
 def memory_extract(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("POST", _profile(given, "extract"), _rest(given)))
+    return ToolResult.json(session.ask("POST", _profile(given, "extract"), _rest(given)))
 
 
 def memory_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -94,15 +92,15 @@ def memory_erase(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 
 
 def memory_erasure_status(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("GET", _profile(given, "erasures", given["erasure_id"])))
+    return ToolResult.json(session.ask("GET", _profile(given, "erasures", given["erasure_id"])))
 
 
 def memory_profiles_list(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("GET", f"/v1/memory/{given['namespace']}", query=_limit(given)))
+    return ToolResult.json(session.ask("GET", f"/v1/memory/{given['namespace']}", query=_limit(given)))
 
 
 def memory_sessions_list(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("GET", _profile(given, "sessions"), query=_limit(given)))
+    return ToolResult.json(session.ask("GET", _profile(given, "sessions"), query=_limit(given)))
 
 
 def memory_session_end(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -113,25 +111,25 @@ def memory_session_end(session: ToolSession, given: Mapping[str, Any]) -> ToolRe
 
 def memory_append(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     turn = {"role": given["role"], "content": given["content"]}
-    return _said(session.ask("POST", _profile(given, "sessions", given["session_id"], "turns"), turn))
+    return ToolResult.json(session.ask("POST", _profile(given, "sessions", given["session_id"], "turns"), turn))
 
 
 def memory_window(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     query = {"last": given["last"]} if "last" in given else {}
-    return _said(session.ask("GET", _profile(given, "sessions", given["session_id"], "turns"), query=query))
+    return ToolResult.json(session.ask("GET", _profile(given, "sessions", given["session_id"], "turns"), query=query))
 
 
 def policy_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("GET", _policy(given)))
+    return ToolResult.json(session.ask("GET", _policy(given)))
 
 
 def policy_set(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
-    return _said(session.ask("PUT", _policy(given), {"policy": given["policy"]}))
+    return ToolResult.json(session.ask("PUT", _policy(given), {"policy": given["policy"]}))
 
 
 def audit_query(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     asked = {name: value for name, value in given.items() if name != "namespace"}
-    return _said(session.ask("GET", f"/v1/namespaces/{given['namespace']}/audit", query=asked))
+    return ToolResult.json(session.ask("GET", f"/v1/namespaces/{given['namespace']}/audit", query=asked))
 
 
 def _profile(given: Mapping[str, Any], *path: str) -> str:
@@ -155,10 +153,6 @@ def _recalled(found: Mapping[str, Any]) -> ToolResult:
     lines = [f"- {one['id']}: {one['summary']}" for one in found["memories"]]
     lines += [f"- {one['role']}: {one['content']}" for one in found.get("turns", ())]
     return ToolResult.text("\n".join((*lines, "", DATA)) if lines else "No memories match.", found)
-
-
-def _said(body: Mapping[str, Any]) -> ToolResult:
-    return ToolResult.text(orjson.dumps(body).decode(), body)
 
 
 def _tool(

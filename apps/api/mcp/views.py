@@ -1,11 +1,8 @@
-"""POST /v1/mcp: the Model Context Protocol.  Answers are JSON, or a stream where progress was asked for; no session is
-kept."""
+"""POST /v1/mcp: the Model Context Protocol.  Answers are JSON, or a stream where a tool tells or asks something."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from importlib.metadata import version
+from collections.abc import Callable, Generator, Mapping
 from typing import IO, Any, ClassVar, Final, cast
 
-import orjson
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from rest_framework.parsers import BaseParser
@@ -14,27 +11,30 @@ from rest_framework.response import Response
 
 from apps.api import parsers
 from apps.api.input_serializers import Input
-from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, Steps, ToolResult, catalogue_of
+from apps.api.mcp import legacy_sessions
+from apps.api.mcp.asking import take_reply
+from apps.api.mcp.catalogue import Catalogue, InputRequired, Resource, Steps, catalogue_of
+from apps.api.mcp.logging_levels import set_level
 from apps.api.mcp.protocol import (
     INVALID_PARAMS,
     LEGACY,
     METHOD_NOT_FOUND,
     MODERN,
-    SERVER_INFO,
-    Call,
     RpcError,
     check_header,
+    is_reply,
     read_call,
     read_message,
 )
-from apps.api.mcp.session import RouteFailed, ToolSession
+from apps.api.mcp.session import STREAM, RouteFailed, ToolSession
+from apps.api.mcp.streams import INFO, answer, events, failed, is_streamed, messages
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import DomainError, Forbidden
 
 MOST_COMPLETIONS: Final = 100
 TTL_MS: Final = 3_600_000  # of lists, which change with the server's version alone
-INFO: Final = {"name": "memsync", "title": "memsync", "version": version("memsync")}
+INITIALIZE: Final = "initialize"
 CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
 
 
@@ -68,25 +68,30 @@ class McpView(ApiView):
         _check_origin(request)
         call_id: Any = None
         is_modern = True
+        session_id = request.headers.get(legacy_sessions.HEADER)
         try:
-            message = read_message(cast("bytes", request.data))
+            message = read_message(cast("bytes", request.data), may_reply=session_id is not None)
+            if session_id is not None and is_reply(message):
+                legacy_sessions.check(session_id, self.caller)
+                take_reply(self, message)
+                return Response(status=202)
             call_id = message.get("id")
             call = read_call(message, request.headers)
             is_modern = call.is_modern
+            if session_id is not None and not is_modern and call.method != INITIALIZE:
+                call = legacy_sessions.resumed(call, session_id, self.caller)
+            session = ToolSession(request=request, call=call, view=self)
             if call.is_notification:
                 return Response(status=202)
-            session = ToolSession(request=request, call=call, view=self)
             found = self._found(session)
         except RpcError as error:
             body = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
             return Response(body, status=error.status if is_modern else 200)
         if isinstance(found, Generator):
-            messages = _messages(call, found)
-            if call.progress_token is None:
-                *_, answer = messages
-                return Response(answer)
-            return StreamingHttpResponse(map(_event, messages), content_type="text/event-stream")
-        return Response(_answer(call, found))
+            return _told(session, found)
+        begun = call.method == INITIALIZE and not is_modern
+        headers = {legacy_sessions.HEADER: legacy_sessions.begin(call, self.caller)} if begun else None
+        return Response(answer(call, found), headers=headers)
 
     def _found(self, session: ToolSession) -> dict[str, Any] | Steps:
         served = catalogue_of(self.catalogue)
@@ -101,17 +106,32 @@ class McpView(ApiView):
             return routed[method](session, served)
         of_era = MODERN_METHODS if session.call.is_modern else LEGACY_METHODS
         if method not in of_era:
-            raise RpcError(METHOD_NOT_FOUND, "This method is not served.", status=404)
+            raise _not_served()
         result = of_era[method](session, served)
         if session.call.is_modern:
             result |= {"ttlMs": TTL_MS, "cacheScope": "public"}
         return result
 
 
+class GraphMcpView(McpView):
+    """Tools of the protocol's reference memory server."""
+
+    catalogue = "apps.api.mcp.graph"
+
+
 class TypedMcpView(McpView):
     """Tools for typed memories in profiles."""
 
     catalogue = "apps.api.mcp.typed"
+
+
+def _told(session: ToolSession, steps: Steps) -> Response | StreamingHttpResponse:
+    if is_streamed(session):
+        told = messages(session, steps, is_streamed=True)
+        # nginx would otherwise wait for more before it passes anything on.
+        return StreamingHttpResponse(events(told), content_type=STREAM, headers={"X-Accel-Buffering": "no"})
+    *_, last = messages(session, steps, is_streamed=False)
+    return Response(last, status=400 if session.call.is_modern and "error" in (last or {}) else 200)
 
 
 def _check_origin(request: Request) -> None:
@@ -122,42 +142,18 @@ def _check_origin(request: Request) -> None:
         raise OriginRefused
 
 
-def _answer(call: Call, result: Mapping[str, Any]) -> dict[str, Any]:
-    if not call.is_modern:
-        return call.answer(result)
-    meta = {SERVER_INFO: INFO, **result.get("_meta", {})}
-    return call.answer({"resultType": "complete", **result, "_meta": meta})
-
-
-def _messages(call: Call, steps: Steps) -> Iterator[dict[str, Any]]:
-    """A notification of each step, and at last the answer."""
-    while True:
-        try:
-            told = next(steps)
-        except StopIteration as done:
-            return (yield _answer(call, cast("ToolResult", done.value).body()))
-        except RouteFailed as refused:
-            return (yield _answer(call, _failed(refused)))
-        yield {"jsonrpc": "2.0", "method": told.method, "params": told.params}
-
-
-def _event(message: Mapping[str, Any]) -> bytes:
-    return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
-
-
-def _failed(refused: RouteFailed | DomainError) -> dict[str, Any]:
-    said = f"{refused.message} ({refused.code})" if isinstance(refused, DomainError) else refused.message
-    return ToolResult.text(said, is_error=True).body()
-
-
 # --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def _capabilities(served: Catalogue) -> dict[str, Any]:
+    return CAPABILITIES | ({"logging": {}} if served.logs else {})
 
 
 def _initialize(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     asked = session.call.params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in LEGACY else LEGACY[0],
-        "capabilities": CAPABILITIES,
+        "capabilities": _capabilities(served),
         "serverInfo": INFO,
         "instructions": served.instructions,
     }
@@ -166,7 +162,7 @@ def _initialize(session: ToolSession, served: Catalogue) -> dict[str, Any]:
 def _discover(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {
         "supportedVersions": [*MODERN, *LEGACY],
-        "capabilities": CAPABILITIES,
+        "capabilities": _capabilities(served),
         "instructions": served.instructions,
     }
 
@@ -187,6 +183,17 @@ def _list_templates(session: ToolSession, served: Catalogue) -> dict[str, Any]:
     return {"resourceTemplates": [one.described() for one in served.resources if one.is_template]}
 
 
+def _set_level(session: ToolSession, served: Catalogue) -> dict[str, Any]:
+    if not served.logs:
+        raise _not_served()
+    set_level(session)
+    return {}
+
+
+def _not_served() -> RpcError:
+    return RpcError(METHOD_NOT_FOUND, "This method is not served.", status=404)
+
+
 Method = Callable[[ToolSession, Catalogue], dict[str, Any]]
 LISTS: Final[Mapping[str, Method]] = {
     "tools/list": _list_tools,
@@ -195,7 +202,12 @@ LISTS: Final[Mapping[str, Method]] = {
     "resources/templates/list": _list_templates,
 }
 MODERN_METHODS: Final[Mapping[str, Method]] = {"server/discover": _discover, **LISTS}
-LEGACY_METHODS: Final[Mapping[str, Method]] = {"initialize": _initialize, "ping": lambda session, served: {}, **LISTS}
+LEGACY_METHODS: Final[Mapping[str, Method]] = {
+    INITIALIZE: _initialize,
+    "ping": lambda session, served: {},
+    "logging/setLevel": _set_level,
+    **LISTS,
+}
 
 
 def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Steps:
@@ -212,7 +224,7 @@ def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Step
     try:
         found = tool.run(session, arguments)
     except (RouteFailed, DomainError) as refused:
-        return _failed(refused)
+        return failed(refused)
     return found if isinstance(found, Generator) else found.body()
 
 
@@ -234,7 +246,7 @@ def _read_resource(session: ToolSession, served: Catalogue) -> dict[str, Any]:
         contents = resource.read(session, named)
     except RouteFailed as refused:
         raise RpcError(INVALID_PARAMS, refused.message) from None
-    result: dict[str, Any] = {"contents": [{"uri": uri, **contents}]}
+    result: dict[str, Any] = {"contents": [{"uri": uri, **part} for part in contents]}
     return result | {"ttlMs": 0, "cacheScope": "private"} if session.call.is_modern else result
 
 

@@ -40,6 +40,9 @@ class AssetOutput(serializers.Serializer[Any]):
 
 class PlatformMemoryOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="Stays the same when the memory is changed.")
+    memoryId = serializers.IntegerField(  # noqa: N815  (the wire's name)
+        help_text="Of the memory that is there now, for routes that take numbers: a change makes another."
+    )
     key = serializers.CharField(allow_null=True)
     value = serializers.CharField()
     summary = serializers.CharField(allow_null=True)
@@ -94,6 +97,7 @@ def memory_body(memory: OpenedMemory, owner: SpaceOwner) -> dict[str, Any]:
     content = content_of(memory)
     return {
         "id": str(handle_of(memory)),
+        "memoryId": memory.id,
         "key": memory.key,
         "value": content.value,
         "summary": content.summary,
