@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.core.models import BaseModel
@@ -150,3 +151,75 @@ class SpentRefresh(BaseModel):
 
     def __str__(self) -> str:
         return f"spent refresh token {self.pk}"
+
+
+class OAuthGrant(BaseModel):
+    """What a person gave a client through OAuth: the key (``apps.apikeys.models.ApiKey``) that the client's tokens act
+    as.  Only the SHA-256 of its current access and refresh token is stored.
+
+    client_id: of allauth's ``Client``.  audience: address of the one resource that takes the tokens.  password: as in
+    ``BearerSession``.
+    """
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    client_id = models.CharField(max_length=100)
+    tenant_id = models.BigIntegerField()
+    key_id = models.BigIntegerField()
+    audience = models.CharField(max_length=300)
+    access = models.BinaryField(max_length=32)
+    access_expires_at = models.DateTimeField()
+    refresh = models.BinaryField(max_length=32)
+    password = models.BinaryField(max_length=32)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("access",), name="oauth_grant_access"),
+            models.UniqueConstraint(fields=("refresh",), name="oauth_grant_refresh"),
+        )
+        indexes = (models.Index(fields=("client_id",), name="oauth_grant_client"),)
+
+    def __str__(self) -> str:
+        return f"OAuth grant {self.pk}"
+
+
+class SpentOAuthToken(BaseModel):
+    """A refresh token that was used.  A second use means that it was stolen, by or from the client."""
+
+    grant = models.ForeignKey(OAuthGrant, models.CASCADE, related_name="+")
+    digest = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="spent_oauth_token_once"),)
+
+    def __str__(self) -> str:
+        return f"spent OAuth token {self.pk}"
+
+
+class OAuthCode(BaseModel):
+    """What a person just gave a client, until the client exchanges the code for tokens, once and within a minute.
+
+    digest: SHA-256 of the code.  code_challenge: of S256.  grant: made by the exchange.
+    """
+
+    digest = models.BinaryField(max_length=32)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    client_id = models.CharField(max_length=100)
+    redirect_uri = models.TextField()
+    code_challenge = models.CharField(max_length=128)
+    audience = models.CharField(max_length=300)
+    tenant_id = models.BigIntegerField()
+    project_id = models.BigIntegerField()
+    environment = models.CharField(max_length=16)
+    end_user_id = models.BigIntegerField()
+    scopes = ArrayField(models.CharField(max_length=48))
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    grant = models.ForeignKey(OAuthGrant, models.CASCADE, related_name="+", null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="oauth_code_digest"),)
+
+    def __str__(self) -> str:
+        return f"OAuth code {self.pk}"

@@ -49,7 +49,8 @@ from apps.api.exports.views import (
 )
 from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
-from apps.api.mcp.views import McpView, TypedMcpView
+from apps.api.mcp.connected import AliasMetadataView, MemoryMcpView, ResourceMetadataView
+from apps.api.mcp.views import TypedMcpView
 from apps.api.memory.add import AddView
 from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
@@ -226,9 +227,12 @@ urlpatterns = [
     path("api/v1/memories", PlatformMemoriesView.as_view()),
     path("api/v1/memories/<str:platform_id>", PlatformMemoryView.as_view()),
     path("api/v1/memory-nodes", MemoryNodesView.as_view()),
-    path("v1/mcp", McpView.as_view()),
+    path("v1/mcp", MemoryMcpView.as_view()),
     path("v1/mcp/typed", TypedMcpView.as_view()),
-    path("mcp", McpView.as_view()),
+    path("mcp", MemoryMcpView.as_view()),
+    path(".well-known/oauth-protected-resource", ResourceMetadataView.as_view()),
+    path(".well-known/oauth-protected-resource/v1/mcp", ResourceMetadataView.as_view()),
+    path(".well-known/oauth-protected-resource/mcp", AliasMetadataView.as_view()),
     path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),

@@ -16,7 +16,7 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
 from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
-from apps.core.scoping import tenant_transaction
+from apps.core.scoping import InTenant, tenant_transaction
 from apps.projects.scope import Environment, Principal, Scope, TenantRef
 from apps.tenants.models import Tenant
 
@@ -82,7 +82,8 @@ class Authenticated:
 
     environment: where the request works.  also_reads: the other environments that its reads of memories cover.
     project_id: the project that the key is pinned to, if any.  key_deletes: the tenant's policy, a value of
-    ``KeyDeletes``.  namespace_id, profile_id: of a token, the only ones that it reaches.
+    ``KeyDeletes``.  namespace_id, profile_id: of a token, the only ones that it reaches.  account_id, end_user_id: of a
+    client that a person connected: who, and the only end user that it reaches.
     """
 
     key_id: int
@@ -94,12 +95,18 @@ class Authenticated:
     key_deletes: str
     namespace_id: int | None = None
     profile_id: int | None = None
+    account_id: int | None = None
+    end_user_id: int | None = None
     expires_at: datetime | None = None
 
     @property
     def is_token(self) -> bool:
-        """Whether it is confined to a namespace or a profile."""
-        return self.namespace_id is not None or self.profile_id is not None
+        """Whether it is confined: to a namespace, to a profile, or to what a person gave a client."""
+        return any(one is not None for one in (self.namespace_id, self.profile_id, self.account_id))
+
+    def unconfined(self) -> Self:
+        """For routes that are called by one that has confined the request itself, to the one end user."""
+        return replace(self, account_id=None, end_user_id=None)
 
     def named(self, environment: str) -> Self:
         """Limited to the environment with this name.  Raises EnvironmentBeyondKey unless it is one of the key's."""
@@ -147,12 +154,21 @@ def authenticate_again(scope: Scope, *, now: datetime) -> Authenticated:
 
     Raises as ``authenticate`` does.
     """
-    with tenant_transaction(scope):
-        key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=scope.principal.id).first()
+    return authenticate_row(scope, scope.principal.id, now=now)
+
+
+def authenticate_row(of: InTenant, key_id: int, *, now: datetime) -> Authenticated:
+    """The present attributes of the tenant's key with this id, without its text.  Records its use.
+
+    Raises as ``authenticate`` does.
+    """
+    with tenant_transaction(of):
+        key = ApiKey.objects.within(of).select_related("tenant").filter(pk=key_id).first()
     if key is None:
         raise KeyUnknown
     if refusal := _no_longer(key, now=now):
         raise refusal
+    _note_use(key, now=now)
     return _authenticated(key)
 
 
@@ -209,6 +225,8 @@ def _authenticated(key: ApiKey) -> Authenticated:
         key_deletes=key.tenant.key_deletes,
         namespace_id=key.namespace_id,
         profile_id=key.profile_id,
+        account_id=key.account_id,
+        end_user_id=key.end_user_id,
         expires_at=key.expires_at,
     )
 

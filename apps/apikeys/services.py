@@ -56,7 +56,7 @@ class KeyAlreadyExpired(Conflict):
 
 
 class TokenNotRotated(Conflict):
-    """This is a token of a namespace or profile: create a new one in place of rotating it."""
+    """This is a token of a namespace, a profile or a connected client: create a new one in place of rotating it."""
 
     code = "TOKEN_NOT_ROTATED"
 
@@ -71,12 +71,14 @@ class ScopesBeyondRole(Forbidden):
 class Confinement:
     """Of a token: the namespace, and the profile in it if it is of one alone; rows of ``EndUser``.
 
-    issued_by_id: the key that creates it; None for a person.
+    issued_by_id: the key that creates it; None for a person.  account_id, end_user_id: as in ``ApiKey``.
     """
 
-    namespace_id: int | None
+    namespace_id: int | None = None
     profile_id: int | None = None
     issued_by_id: int | None = None
+    account_id: int | None = None
+    end_user_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,8 @@ def _make(
         namespace_id=confined.namespace_id if confined else None,
         profile_id=confined.profile_id if confined else None,
         issued_by_id=confined.issued_by_id if confined else None,
+        account_id=confined.account_id if confined else None,
+        end_user_id=confined.end_user_id if confined else None,
         expires_at=expires_at,
         created_at=now,
     )
