@@ -34,7 +34,7 @@ CODE_LIFETIME: Final = timedelta(minutes=1)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 LIFETIME: Final = timedelta(days=90)  # of a grant, even if it is refreshed
 READING: Final = ("memory:read", "history:read")
-RIGHTS: Final = (*READING, "memory:add", "memory:update", "memory:forget_request", "history:write")
+RIGHTS: Final = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write")
 FIRST_RIGHTS: Final = ("memory:read", "memory:add")  # of a client that asks for none
 _MOST_NAME: Final = 128
 
@@ -257,7 +257,7 @@ def _connected(grant: OAuthGrant, key: ApiKey, reach: Reach) -> ConnectedClient:
         tenant=reach.tenant.name,
         project=key.project.name if key.project else "",
         environment=key.environment,
-        scopes=[one for one in key.scopes if one in rights_of(reach)],
+        scopes=[one for one in RIGHTS if one in key.scopes and one in rights_of(reach)],
         created_at=grant.created_at,
         last_used_at=key.last_used_at,
         expires_at=grant.expires_at,

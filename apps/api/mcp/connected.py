@@ -58,8 +58,11 @@ class MemoryMcpView(McpView):
         metadata = f'resource_metadata="{settings.OAUTH_ISSUER}{WELL_KNOWN}{self.request.path}"'
         if response.status_code == 401:
             return {"WWW-Authenticate": f'Bearer {metadata}, scope="{" ".join(oauth.FIRST_RIGHTS)}"'}
-        auth, error = self.request.auth, response.data["error"]
-        if not isinstance(auth, Authenticated) or auth.account_id is None or error["code"] != InsufficientScope.code:
+        error = response.data["error"]
+        if error["code"] != InsufficientScope.code:  # the only one of these whose caller is known
+            return {}
+        auth = self.request.auth
+        if not isinstance(auth, Authenticated) or auth.account_id is None:
             return {}
         wanted = {*auth.permissions, error["message"].rpartition(" ")[2]}
         scope = " ".join(one for one in oauth.RIGHTS if one in wanted)
