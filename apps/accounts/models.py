@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.core.models import BaseModel
@@ -154,17 +153,16 @@ class SpentRefresh(BaseModel):
 
 
 class OAuthGrant(BaseModel):
-    """What a person gave a client through OAuth: the key (``apps.apikeys.models.ApiKey``) that the client's tokens act
-    as.  Only the SHA-256 of its current access and refresh token is stored.
+    """What a person gave a client through OAuth.  Only the SHA-256 of its current access and refresh token is stored.
 
-    client_id: of allauth's ``Client``.  audience: address of the one resource that takes the tokens.  password: as in
-    ``BearerSession``.
+    client_id: of allauth's ``Client``.  kid: of the key (``apps.apikeys.models.ApiKey``) that the tokens act as; it
+    holds the tenant and all that the client may do.  audience: address of the one resource that takes the tokens.
+    password: as in ``BearerSession``.
     """
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     client_id = models.CharField(max_length=100)
-    tenant_id = models.BigIntegerField()
-    key_id = models.BigIntegerField()
+    kid = models.CharField(max_length=11)
     audience = models.CharField(max_length=300)
     access = models.BinaryField(max_length=32)
     access_expires_at = models.DateTimeField()
@@ -198,22 +196,19 @@ class SpentOAuthToken(BaseModel):
 
 
 class OAuthCode(BaseModel):
-    """What a person just gave a client, until the client exchanges the code for tokens, once and within a minute.
+    """What a client exchanges for tokens, once and within a minute after a person gave it access.
 
-    digest: SHA-256 of the code.  code_challenge: of S256.  grant: made by the exchange.
+    digest: SHA-256 of the code.  code_challenge: of S256.  grant: made by the exchange.  The others are as in
+    ``OAuthGrant``.
     """
 
     digest = models.BinaryField(max_length=32)
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     client_id = models.CharField(max_length=100)
+    kid = models.CharField(max_length=11)
+    audience = models.CharField(max_length=300)
     redirect_uri = models.TextField()
     code_challenge = models.CharField(max_length=128)
-    audience = models.CharField(max_length=300)
-    tenant_id = models.BigIntegerField()
-    project_id = models.BigIntegerField()
-    environment = models.CharField(max_length=16)
-    end_user_id = models.BigIntegerField()
-    scopes = ArrayField(models.CharField(max_length=48))
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
     grant = models.ForeignKey(OAuthGrant, models.CASCADE, related_name="+", null=True)

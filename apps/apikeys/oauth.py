@@ -8,6 +8,7 @@ with any of them.
 import hashlib
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,8 +18,8 @@ from django.utils.crypto import constant_time_compare
 
 from apps.accounts.models import OAuthCode, OAuthGrant, SpentOAuthToken, User
 from apps.apikeys.models import ApiKey
-from apps.apikeys.selectors import ApiKeyNotFound, Authenticated, authenticate_row
-from apps.apikeys.services import Confinement, KeyAlreadyRevoked, issue, revoke
+from apps.apikeys.selectors import Authenticated, authenticate_kid, find_by_kid
+from apps.apikeys.services import Confinement, KeyAlreadyRevoked, extend_connected, issue, revoke
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Forbidden, NotFound, Unauthenticated
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 ACCESS, REFRESH = "mso_", "msor_"  # token prefixes, which secret scanners recognise
 CODE_LIFETIME: Final = timedelta(minutes=1)
+CODE_KEPT: Final = timedelta(days=1)  # after its end, so that a second use is recognised
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 LIFETIME: Final = timedelta(days=90)  # of a grant, even if it is refreshed
 READING: Final = ("memory:read", "history:read")
@@ -59,9 +61,11 @@ class GrantNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What a person gives a client.  project_id, end_user_id: row ids.  audience: as in ``OAuthGrant``."""
+    """What a person gives a client.  name: what it calls itself.  project_id, end_user_id: row ids.  audience: as in
+    ``OAuthGrant``."""
 
     client_id: str
+    name: str
     redirect_uri: str
     code_challenge: str
     audience: str
@@ -94,27 +98,33 @@ def rights_of(reach: Reach) -> tuple[str, ...]:
     return RIGHTS if "api_keys:write" in reach.permissions else READING
 
 
-def keep_code(scope: Scope, reach: Reach, code: str, consent: Consent, *, now: datetime) -> None:
-    """Store what the person of the scope just gave, under the code that the client will exchange.
+def give(scope: Scope, reach: Reach, code: str, consent: Consent, *, now: datetime) -> None:
+    """Create the key that the person of the scope gives, and store the code that the client exchanges for tokens of it.
 
     Raises RightsBeyondRole.
     """
     if not consent.scopes or not set(consent.scopes) <= set(rights_of(reach)):
         raise RightsBeyondRole
-    with transaction.atomic():
-        OAuthCode.objects.filter(user_id=scope.principal.id, expires_at__lt=now - timedelta(days=1)).delete()
+    with tenant_transaction(scope):
+        issued = issue(
+            scope,
+            name=consent.name.strip()[:_MOST_NAME] or "OAuth client",
+            environment=consent.environment,
+            scopes=consent.scopes,
+            project_id=consent.project_id,
+            expires_at=now + CODE_LIFETIME,
+            confined=Confinement(account_id=scope.principal.id, end_user_id=consent.end_user_id),
+            now=now,
+        )
+        OAuthCode.objects.filter(user_id=scope.principal.id, expires_at__lt=now - CODE_KEPT).delete()
         OAuthCode.objects.create(
             digest=_digest(code),
             user_id=scope.principal.id,
             client_id=consent.client_id,
+            kid=issued.key.kid,
+            audience=consent.audience,
             redirect_uri=consent.redirect_uri,
             code_challenge=consent.code_challenge,
-            audience=consent.audience,
-            tenant_id=scope.tenant_id,
-            project_id=consent.project_id,
-            environment=consent.environment,
-            end_user_id=consent.end_user_id,
-            scopes=list(consent.scopes),
             created_at=now,
             expires_at=now + CODE_LIFETIME,
         )
@@ -131,34 +141,20 @@ def find_code(code: str, client_id: str, *, now: datetime) -> OAuthCode | None:
         if found.grant_id is not None:
             _end(OAuthGrant.objects.get(pk=found.grant_id), reason="code shown again", now=now)
         return None
-    is_good = found.expires_at > now and found.user.is_active and _reach(found) is not None
-    return found if is_good else None
+    return found if found.expires_at > now and _reached(found, now=now) else None
 
 
-def open_grant(code: OAuthCode, *, name: str, access: str, refresh: str, now: datetime) -> OAuthGrant:
-    """Exchange a code of ``find_code`` for a grant with this pair of tokens, in the same transaction.
-
-    name: what the client calls itself.  Raises RightsBeyondRole if the person's role has changed since.
-    """
-    reach = _reach(code)
-    if reach is None or not set(code.scopes) <= set(rights_of(reach)):
-        raise RightsBeyondRole
-    scope = scope_in(reach.tenant, principal=Principal(kind="account", id=code.user_id))
-    issued = issue(
-        scope,
-        name=name.strip()[:_MOST_NAME] or "OAuth client",
-        environment=Environment(code.environment),
-        scopes=code.scopes,
-        project_id=code.project_id,
-        expires_at=now + LIFETIME,
-        confined=Confinement(account_id=code.user_id, end_user_id=code.end_user_id),
-        now=now,
-    )
+def open_grant(code: OAuthCode, *, access: str, refresh: str, now: datetime) -> OAuthGrant:
+    """Exchange a code of ``find_code`` for a grant with this pair of tokens, in the same transaction."""
+    key = find_by_kid(code.kid)
+    assert key is not None  # noqa: S101  (``find_code`` found it)
+    scope = scope_in(key.tenant, principal=Principal(kind="account", id=code.user_id))
+    with tenant_transaction(scope):
+        extend_connected(scope, key.pk, expires_at=now + LIFETIME)
     grant = OAuthGrant.objects.create(
-        user_id=code.user_id,
+        user=code.user,
         client_id=code.client_id,
-        tenant_id=code.tenant_id,
-        key_id=issued.key.pk,
+        kid=code.kid,
         audience=code.audience,
         access=_digest(access),
         access_expires_at=now + ACCESS_LIFETIME,
@@ -230,22 +226,20 @@ def end_grant(person_id: int, grant_id: int, *, now: datetime) -> None:
         grant = OAuthGrant.objects.filter(user_id=person_id, pk=grant_id, ended_at=None).first()
         if grant is None:
             raise GrantNotFound
-        _end(grant, reason="", now=now)
+        _end(grant, now=now)
 
 
 def list_clients(person: User, *, now: datetime) -> list[ConnectedClient]:
     """The clients that a person gave access which works now, newest first."""
-    mine = OAuthGrant.objects.filter(user=person, ended_at=None, expires_at__gt=now).order_by("-id")
-    grants = [one for one in mine if constant_time_compare(bytes(one.password), person.password_mark())]
+    mine = OAuthGrant.objects.filter(user=person, ended_at=None, expires_at__gt=now)
+    grants = {one.kid: one for one in mine if constant_time_compare(bytes(one.password), person.password_mark())}
     found = []
-    for reach in reach_of(person.pk):
-        here = {one.key_id: one for one in grants if one.tenant_id == reach.tenant.pk}
-        if not here:
-            continue
+    for reach in reach_of(person.pk) if grants else ():
         scope = scope_in(reach.tenant, principal=Principal(kind="account", id=person.pk))
         with tenant_transaction(scope):
-            keys = ApiKey.objects.within(scope).select_related("project").filter(pk__in=here, revoked_at=None)
-            found += [_connected(here[key.pk], key, reach) for key in keys]
+            rows = ApiKey.objects.within(scope).select_related("project").filter(account_id=person.pk, revoked_at=None)
+            keys = list(rows.filter(kid__in=grants))
+        found += [_connected(grants[key.kid], key, reach) for key in keys]
     return sorted(found, key=lambda one: -one.id)
 
 
@@ -265,52 +259,45 @@ def _connected(grant: OAuthGrant, key: ApiKey, reach: Reach) -> ConnectedClient:
 
 
 def _authenticated(grant: OAuthGrant, *, now: datetime) -> Authenticated | None:
-    """What the grant reaches now: the key's rights, as far as the person's role can still give them."""
-    if grant.ended_at is not None or grant.expires_at <= now or not grant.user.is_active:
+    if grant.ended_at is not None or grant.expires_at <= now:
         return None
     if not constant_time_compare(bytes(grant.password), grant.user.password_mark()):
         return None
-    reach = _reach(grant)
-    if reach is None:
-        return None
+    return _reached(grant, now=now)
+
+
+def _reached(given: OAuthCode | OAuthGrant, *, now: datetime) -> Authenticated | None:
+    """What the key reaches now, with those of its rights that its person's role can still give.  None unless the tenant
+    is open and the person has had a role there ever since."""
     try:
-        key = authenticate_row(scope_in(reach.tenant), grant.key_id, now=now)
+        key = authenticate_kid(given.kid, now=now)
     except (Unauthenticated, Forbidden):
         return None
-    if key.account_id != grant.user_id:
+    if key.account_id != given.user_id or not given.user.is_active:
+        return None
+    reach = next((one for one in reach_of(given.user_id) if one.tenant.pk == key.tenant.id), None)
+    if reach is None or reach.since > given.created_at:
         return None
     return replace(key, permissions=key.permissions & set(rights_of(reach)))
 
 
-def _reach(given: OAuthCode | OAuthGrant) -> Reach | None:
-    """None unless the tenant is open, and the person has had a role there ever since."""
-    found = next((one for one in reach_of(given.user_id) if one.tenant.pk == given.tenant_id), None)
-    return found if found and found.since <= given.created_at else None
-
-
-def _end(grant: OAuthGrant, *, reason: str, now: datetime) -> None:
-    """Inside a transaction."""
+def _end(grant: OAuthGrant, *, reason: str = "", now: datetime) -> None:
+    """Inside a transaction.  reason: why, if not the person ends it."""
     OAuthGrant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=now)
+    key = find_by_kid(grant.kid)
+    if key is None:
+        return
     who = Principal(kind="account", id=grant.user_id)
-    reach = _reach(grant)
-    if reach is None:
-        return
-    scope = scope_in(reach.tenant, principal=who)
-    try:
-        revoke(scope, grant.key_id, now=now)
-    except (ApiKeyNotFound, KeyAlreadyRevoked):
-        return
+    scope = scope_in(key.tenant, principal=who)
+    with suppress(KeyAlreadyRevoked):
+        revoke(scope, key.pk, now=now)
     if reason:
+        target = f"api_key:{key.pk}"
         with tenant_transaction(scope):
             record(
-                scope,
-                actor=who.label,
-                action=AuditAction.API_KEY_REFUSED,
-                target=f"api_key:{grant.key_id}",
-                outcome="denied",
-                reason=reason,
-                now=now,
-            )
+                scope, actor=who.label, action=AuditAction.API_KEY_REFUSED, target=target, outcome="denied",
+                reason=reason, now=now,
+            )  # fmt: skip
 
 
 def _digest(token: str) -> bytes:

@@ -16,7 +16,7 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
 from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
-from apps.core.scoping import InTenant, tenant_transaction
+from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Principal, Scope, TenantRef
 from apps.tenants.models import Tenant
 
@@ -154,22 +154,31 @@ def authenticate_again(scope: Scope, *, now: datetime) -> Authenticated:
 
     Raises as ``authenticate`` does.
     """
-    return authenticate_row(scope, scope.principal.id, now=now)
-
-
-def authenticate_row(of: InTenant, key_id: int, *, now: datetime) -> Authenticated:
-    """The present attributes of the tenant's key with this id, without its text.  Records its use.
-
-    Raises as ``authenticate`` does.
-    """
-    with tenant_transaction(of):
-        key = ApiKey.objects.within(of).select_related("tenant").filter(pk=key_id).first()
+    with tenant_transaction(scope):
+        key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=scope.principal.id).first()
     if key is None:
         raise KeyUnknown
     if refusal := _no_longer(key, now=now):
         raise refusal
-    _note_use(key, now=now)
     return _authenticated(key)
+
+
+def authenticate_kid(kid: str, *, now: datetime) -> Authenticated:
+    """As ``authenticate``, by the public part alone: for a caller who has shown another secret that stands for it."""
+    with transaction.atomic():
+        key = _find(kid)
+        if key is None:
+            raise KeyUnknown
+        if refusal := _no_longer(key, now=now):
+            raise refusal
+        _note_use(key, now=now)
+    return _authenticated(key)
+
+
+def find_by_kid(kid: str) -> ApiKey | None:
+    """The key of whatever tenant with this public part, valid or not."""
+    with transaction.atomic():
+        return _find(kid)
 
 
 def list_keys(scope: Scope) -> list[ApiKey]:

@@ -210,6 +210,16 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     return key
 
 
+def extend_connected(scope: Scope, key_id: int, *, expires_at: datetime) -> None:
+    """A client that a person connected has come for its tokens: until then its key is of a minute.  Inside the tenant's
+    transaction.  Raises ApiKeyNotFound."""
+    key = _locked(scope, key_id)
+    if key.account_id is None or not key.is_bound():
+        raise ApiKeyNotFound
+    key.expires_at = expires_at
+    _save(key, "expires_at")
+
+
 def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     """Revoke a key and the tokens that it created, directly or through them; they are refused from the next request on.
 

@@ -90,7 +90,7 @@ class Asked:
 class ConsentForm(forms.Form):
     """What a person gives.  place: tenant and project.  reaches: tenants in which the person's role can give some."""
 
-    place = forms.ChoiceField(label="Project")
+    place = forms.ChoiceField(label="Tenant and project")
     environment = forms.ChoiceField(label="Environment", choices=[(one.value, one.value) for one in FIRST])
     end_user = forms.CharField(
         label="End user",
@@ -104,7 +104,7 @@ class ConsentForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.reaches = {reach.tenant.name: reach for reach in reaches}
         place: Any = self.fields["place"]
-        place.choices = [(reach.tenant.name, _projects_of(reach)) for reach in reaches]
+        place.choices = [one for reach in reaches for one in _projects_of(reach)]
         offered = {one for reach in reaches for one in oauth.rights_of(reach)}
         scopes: Any = self.fields["scopes"]
         scopes.choices = [(one, WORDS[one]) for one in asked if one in offered and one != NEEDED]
@@ -206,6 +206,7 @@ def _give(request: HttpRequest, asked: Asked, said: Mapping[str, Any], *, now: d
     scope = replace(_scope_of(reach, person.pk), environment=Environment(said["environment"]))
     consent = oauth.Consent(
         client_id=asked.client_id,
+        name=asked.name,
         redirect_uri=asked.redirect_uri,
         code_challenge=asked.challenge,
         audience=asked.audience,
@@ -217,7 +218,7 @@ def _give(request: HttpRequest, asked: Asked, said: Mapping[str, Any], *, now: d
     uri, _, _, headers = parameters(request)
     credentials = {
         "user": person,
-        "keep_code": lambda code: oauth.keep_code(scope, reach, code, consent, now=now),
+        "keep_code": lambda code: oauth.give(scope, reach, code, consent, now=now),
     }
     location, _, _ = AuthorizationServer().create_authorization_response(
         uri, "GET", "", headers, scopes=list(consent.scopes), credentials=credentials
@@ -227,7 +228,8 @@ def _give(request: HttpRequest, asked: Asked, said: Mapping[str, Any], *, now: d
 
 def _projects_of(reach: Reach) -> list[tuple[str, str]]:
     there = [one for one in list_projects(_scope_of(reach, 0)) if one.archived_at is None]
-    return [(f"{reach.tenant.name}/{one.public_id}", one.name) for one in there]
+    name = reach.tenant.name
+    return [(f"{name}/{one.public_id}", f"{name} · {one.name}") for one in there]
 
 
 def _scope_of(reach: Reach, person_id: int) -> Scope:

@@ -98,7 +98,7 @@ class Validator(OAuthLibRequestValidator):  # type: ignore[misc]  # allauth ship
         request.found_code = oauth.find_code(code, client.pk, now=timezone.now())
         if request.found_code is None:
             return False
-        request.user, request.scopes = request.found_code.user, request.found_code.scopes
+        request.user = request.found_code.user
         _check_resource(request, request.found_code.audience)
         return True
 
@@ -126,7 +126,7 @@ class Validator(OAuthLibRequestValidator):  # type: ignore[misc]  # allauth ship
             grant = request.found_grant
             oauth.renew(grant, **pair, now=now)
         else:
-            grant = oauth.open_grant(request.found_code, name=request.client.name, **pair, now=now)
+            grant = oauth.open_grant(request.found_code, **pair, now=now)
         token["scope"] = " ".join(oauth.scopes_of(grant, now=now))
 
     def validate_refresh_token(
