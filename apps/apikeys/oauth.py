@@ -37,6 +37,9 @@ ACCESS_LIFETIME: Final = timedelta(hours=1)
 LIFETIME: Final = timedelta(days=90)  # of a grant, even if it is refreshed
 READING: Final = ("memory:read", "history:read")
 RIGHTS: Final = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write")
+RESOURCES: Final = ("/v1/mcp", "/mcp")  # paths of what tokens are for
+GRANT_TYPES: Final = ("authorization_code", "refresh_token")
+S256: Final = "S256"
 FIRST_RIGHTS: Final = ("memory:read", "memory:add")  # of a client that asks for none
 _MOST_NAME: Final = 128
 
@@ -53,10 +56,10 @@ class RightsBeyondRole(Forbidden):
     code = "RIGHTS_BEYOND_ROLE"
 
 
-class GrantNotFound(NotFound):
+class ConnectedClientNotFound(NotFound):
     """You have given no such client access."""
 
-    code = "GRANT_NOT_FOUND"
+    code = "CONNECTED_CLIENT_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,12 +224,22 @@ def end_by_token(token: str, client_id: str, *, now: datetime) -> None:
 
 
 def end_grant(person_id: int, grant_id: int, *, now: datetime) -> None:
-    """Raises GrantNotFound if it is missing, over, or another person's."""
+    """Raises ConnectedClientNotFound if it is missing, over, or another person's."""
     with transaction.atomic():
         grant = OAuthGrant.objects.filter(user_id=person_id, pk=grant_id, ended_at=None).first()
         if grant is None:
-            raise GrantNotFound
+            raise ConnectedClientNotFound
         _end(grant, now=now)
+
+
+def end_client(client_id: str, *, now: datetime) -> int:
+    """End what anyone gave a client that an operator removes; returns how many grants ended."""
+    with transaction.atomic():
+        OAuthCode.objects.filter(client_id=client_id).delete()
+        live = list(OAuthGrant.objects.select_for_update().filter(client_id=client_id, ended_at=None).order_by("pk"))
+        for grant in live:
+            _end(grant, reason="the operator removed the client", now=now)
+    return len(live)
 
 
 def list_clients(person: User, *, now: datetime) -> list[ConnectedClient]:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from allauth.idp.oidc.models import Client as ClientRow
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from apps.accounts.models import OAuthCode, OAuthGrant
@@ -20,8 +22,9 @@ from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment
 from apps.tenants.members import change_member, give_role, take_role
-from apps.tenants.models import Role
+from apps.tenants.models import EndUser, Role
 from apps.tenants.services import suspend_tenant
+from apps.web.oauth.urls import urlpatterns
 from tests.api.conftest import Caller
 from tests.mcp.oauth import BACK, ISSUER, RESOURCE, OAuthClient, answer_of
 from tests.web.people import Person, make_person
@@ -77,6 +80,21 @@ def refused(response: Any) -> None:
     assert response.status_code == 401, response.content
     assert response.json()["error"]["code"] == "INVALID_TOKEN"
     assert "resource_metadata=" in response["WWW-Authenticate"]
+
+
+def test_these_are_all_addresses_for_clients_and_they_take_post_alone() -> None:
+    assert {str(one.pattern) for one in urlpatterns} == {"register", "token", "revoke"}
+    for one in urlpatterns:
+        answer = Client().get(f"/oauth/{one.pattern}")
+        assert (answer.status_code, answer["Allow"]) == (405, "POST")
+        assert Client().post(f"/oauth/{one.pattern}", b"x" * 70_000, content_type="text/plain").status_code == 413
+
+
+def test_requests_for_tokens_that_fail_are_limited(connected: OAuthClient) -> None:
+    answers = [connected.renew("msor_wrong").status_code for _ in range(21)]
+
+    assert answers == [400] * 20 + [429]
+    assert connected.call().status_code == 200
 
 
 # -- what it finds out ---------------------------------------------------------------------------------------------
@@ -379,6 +397,41 @@ def test_a_client_with_a_secret_needs_it(owner: Person) -> None:
     assert client.renew().json()["error"] == "invalid_client"
 
 
+def test_an_operator_adds_lists_and_removes_clients(settings: Any, owner: Person, capsys: Any) -> None:
+    settings.OAUTH_REGISTRATION = False
+    call_command("oauth", "add", "Desk", "--redirect-uri", BACK, "--secret", "--json")
+    made = json.loads(capsys.readouterr().out)
+    client = OAuthClient(client_id=made["client_id"])
+    code = client.code(owner)
+    assert client.exchange(code).json()["error"] == "invalid_client"
+    assert client.exchange(code, client_secret=made["client_secret"]).status_code == 200
+    assert client.call().status_code == 200
+
+    call_command("oauth", "list", "--json")
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["name"], listed["origin"], listed["redirect_uris"]) == ("Desk", "an operator", [BACK])
+    call_command("oauth", "remove", made["client_id"])
+
+    refused(client.call())
+    with pytest.raises(CommandError, match="no such client"):
+        call_command("oauth", "remove", made["client_id"])
+    with pytest.raises(CommandError, match="redirect_uris"):
+        call_command("oauth", "add", "Desk", "--redirect-uri", "http://assistant.example/")
+    actions = AuditEvent.objects.filter(target=f"oauth_client:{made['client_id']}").values_list("action", flat=True)
+    assert list(actions.order_by("id")) == ["oauth_client.add", "oauth_client.remove"]
+
+
+def test_a_client_that_no_one_uses_is_forgotten(connected: OAuthClient) -> None:
+    unused = OAuthClient()
+    unused.register()
+    ClientRow.objects.update(created_at=_now() - timedelta(days=31))
+
+    OAuthClient().register()
+
+    assert ClientRow.objects.filter(pk=connected.client_id).exists()
+    assert not ClientRow.objects.filter(pk=unused.client_id).exists()
+
+
 # -- documents of clients ------------------------------------------------------------------------------------------
 
 DOCUMENT = "https://assistant.example/client.json"
@@ -629,6 +682,24 @@ def test_a_lower_role_lowers_what_the_client_may_do(client: OAuthClient, owner: 
 def test_the_key_of_a_client_is_not_rotated_into_another(acme: OpenedTenant, connected: OAuthClient) -> None:
     with pytest.raises(TokenNotRotated):
         rotate(acme.scope, key_of(acme, connected).pk, now=_now())
+
+
+def test_an_erased_end_user_is_reached_no_more(connected: OAuthClient, acme: OpenedTenant) -> None:
+    with tenant_transaction(acme.scope):
+        EndUser.objects.within(acme.scope).filter(pk=key_of(acme, connected).end_user_id).delete()
+
+    found = connected.tool("search_memory", query="spare key").json()["result"]
+
+    assert found["isError"]
+    assert "was erased" in found["content"][0]["text"]
+
+
+def test_a_key_of_the_tenant_is_no_token_and_a_token_no_key(connected: OAuthClient, acme: OpenedTenant) -> None:
+    """What stands in the row of the key helps nobody: its text was never handed out."""
+    key = key_of(acme, connected)
+    for text in (f"{key.prefix}_{'0' * 49}", connected.refresh, oauth.ACCESS + "x" * 43):
+        assert OAuthClient(access=text).call().status_code == 401
+        assert Caller(text, "alice")("POST", "/memory/query", {"query": "key"}).status_code == 401
 
 
 def test_a_person_sees_and_ends_what_they_gave(connected: OAuthClient, owner: Person, acme: OpenedTenant) -> None:

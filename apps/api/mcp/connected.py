@@ -1,26 +1,21 @@
-"""Memories for clients that a person connected through OAuth, and how such clients find out where to ask."""
+"""The endpoint for memories, which clients that a person connected through OAuth use as well."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Final
 
 from django.conf import settings
 from django.utils.functional import cached_property
-from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.authentication import OAuthAuthentication
 from apps.api.mcp.views import McpView
-from apps.api.operations import operation
-from apps.api.permissions import OPEN, InsufficientScope
-from apps.api.views import ApiView, BeyondToken, OpenView
+from apps.api.permissions import InsufficientScope
+from apps.api.views import ApiView, BeyondToken
 from apps.apikeys import oauth
 from apps.apikeys.selectors import Authenticated
-from apps.core.errors import NotFound
 from apps.memories.spaces import find_person_name
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
-RESOURCE: Final = "/v1/mcp"
 
 
 class MemoryMcpView(McpView):
@@ -67,37 +62,3 @@ class MemoryMcpView(McpView):
         wanted = {*auth.permissions, error["message"].rpartition(" ")[2]}
         scope = " ".join(one for one in oauth.RIGHTS if one in wanted)
         return {"WWW-Authenticate": f'Bearer error="insufficient_scope", {metadata}, scope="{scope}"'}
-
-
-class ResourceMetadata(serializers.Serializer[Any]):
-    resource = serializers.CharField()
-    authorization_servers = serializers.ListField(child=serializers.CharField())
-    scopes_supported = serializers.ListField(child=serializers.CharField())
-    bearer_methods_supported = serializers.ListField(child=serializers.CharField())
-    resource_name = serializers.CharField()
-
-
-class ResourceMetadataView(OpenView):
-    """Metadata of the protected resource (RFC 9728).  path: of the resource."""
-
-    permissions: ClassVar = {"GET": OPEN}
-    path: ClassVar[str] = RESOURCE
-
-    @operation("oauth-resource", responses=ResourceMetadata, auth=[])
-    def get(self, request: Request) -> Response:
-        """Where a client asks a person for access to `/v1/mcp`.  404 unless the server has OAuth switched on."""
-        if not settings.OAUTH_ISSUER:
-            raise NotFound
-        return Response(
-            {
-                "resource": settings.OAUTH_ISSUER + self.path,
-                "authorization_servers": [settings.OAUTH_ISSUER],
-                "scopes_supported": list(oauth.RIGHTS),
-                "bearer_methods_supported": ["header"],
-                "resource_name": "memsync",
-            }
-        )
-
-
-class AliasMetadataView(ResourceMetadataView):
-    path = "/mcp"

@@ -1,7 +1,6 @@
 """Clients of OAuth: those that an operator created, those that registered themselves, and those whose id is the address
 of a document about them."""
 
-import re
 import secrets
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,19 +16,19 @@ from django.core.exceptions import ValidationError
 from apps.accounts.services import clients_in_use
 from apps.adapters.instances import get_fetcher
 from apps.adapters.senders.base import AddressRefused, SendFailed
-from apps.apikeys import login_throttle
+from apps.apikeys import login_throttle, oauth
+from text import patterns
 
 DOCUMENT: Final = "https://"  # what the id of a client with a document begins with
 DOCUMENT_LIFETIME: Final = timedelta(hours=1)
 DOCUMENT_SECONDS: Final = 3.0
 DOCUMENT_BYTES: Final = 16 * 1024
 UNUSED_LIFETIME: Final = timedelta(days=30)  # of a client that registered itself
-GRANT_TYPES: Final = ["authorization_code", "refresh_token"]
 MOST_URIS: Final = 20
 MOST_URI: Final = 1_000  # characters
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_PLAIN: Final = re.compile(r"[!-~]+", re.ASCII)
-_APP_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
+_PLAIN: Final = patterns.compile(r"[!-~]+", patterns.ASCII)
+_APP_SCHEME: Final = patterns.compile(r"[a-z][a-z0-9+.-]*", patterns.ASCII)
 # Schemes of addresses that a browser would run, read or show itself.
 _NO_APP: Final = {
     "about", "blob", "data", "file", "filesystem", "ftp", "https", "javascript", "vbscript", "view-source", "ws", "wss",
@@ -102,6 +101,16 @@ def create(name: str, redirect_uris: list[str], *, is_public: bool, now: datetim
     return client, _save_with_secret(client)
 
 
+def list_all() -> list[Client]:
+    """Every client that is known here, oldest first."""
+    return list(Client.objects.order_by("created_at", "pk"))
+
+
+def remove(client_id: str) -> bool:
+    """Whether there was such a client."""
+    return bool(Client.objects.filter(pk=client_id).delete()[0])
+
+
 def is_registered(uri: str, client: Client) -> bool:
     """Whether this is exactly one of the client's addresses; of a program on this computer, with any port."""
     registered = client.get_redirect_uris()
@@ -138,7 +147,7 @@ def _limit(client: Client, redirect_uris: list[str]) -> None:
         check_redirect_uri(uri)
     client.name = "".join(letter for letter in client.name if letter.isprintable()).strip()
     client.set_redirect_uris(redirect_uris)
-    client.set_grant_types(GRANT_TYPES)
+    client.set_grant_types(list(oauth.GRANT_TYPES))
     client.set_response_types(["code"])
     client.set_scopes([])
 

@@ -1,6 +1,5 @@
 """The page where a person decides what a client gets (RFC 6749, 4.1.1), and where they see and end what they gave."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -29,6 +28,7 @@ from apps.web.forms import check_label
 from apps.web.oauth.clients import LOOPBACK, learn_client
 from apps.web.oauth.server import AuthorizationServer, audience_of, parameters
 from apps.web.pages import POLICY, AccessLevel, needs, refusal, show
+from text import patterns
 
 WORDS: Final[Mapping[str, str]] = {
     "memory:read": "Search and read memories, facts, people and things",
@@ -42,7 +42,7 @@ NEEDED: Final = "memory:read"  # by every client: the endpoint asks for it
 UNKNOWN: Final = (
     "This client is unknown here, or wants your answer at an address that is not its own. Nothing was sent."
 )
-_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)  # SHA-256 in base64url
+_CHALLENGE: Final = patterns.compile(r"[A-Za-z0-9_-]{43}", patterns.ASCII)  # SHA-256 in base64url
 MOST_END_USER: Final = 256
 
 

@@ -1,4 +1,4 @@
-"""What clients of OAuth call: metadata of the server, registration, tokens and revocation.  No browser, no cookie."""
+"""What clients of OAuth call: registration, tokens and revocation.  No browser, no cookie."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,72 +9,42 @@ import orjson
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from oauthlib.oauth2 import OAuth2Error
 
-from apps.apikeys import login_throttle, oauth
+from apps.apikeys import login_throttle
 from apps.core.errors import DomainError, LimitReached
 from apps.core.retries import retried
 from apps.web.oauth import clients
-from apps.web.oauth.server import RESOURCES, S256, AuthorizationServer, parameters
+from apps.web.oauth.server import AuthorizationServer, parameters
 
 View = Callable[[HttpRequest], HttpResponse]
 
 
-def endpoint(method: str) -> Callable[[View], View]:
-    """Decorator of these views: one method, errors as RFC 6749 has them, and 404 while OAuth is off."""
+def endpoint(view: View) -> View:
+    """Decorator of these views: POST alone, errors as RFC 6749 has them, and 404 while OAuth is off."""
+    tried = retried(view)
 
-    def decorate(view: View) -> View:
-        tried = retried(view)
+    @csrf_exempt
+    @wraps(view)
+    def answer(request: HttpRequest) -> HttpResponse:
+        if not settings.OAUTH_ISSUER:
+            return _error("not_found", "This server has no OAuth.", status=404)
+        if request.method != "POST":
+            return _error("invalid_request", "Send POST.", status=405, headers={"Allow": "POST"})
+        try:
+            return tried(request)
+        except LimitReached as error:
+            wait = {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
+            return _error("temporarily_unavailable", error.message, status=429, headers=wait)
+        except OAuth2Error as error:
+            return JsonResponse(dict(error.twotuples), status=error.status_code)
 
-        @csrf_exempt
-        @wraps(view)
-        def answer(request: HttpRequest) -> HttpResponse:
-            if not settings.OAUTH_ISSUER:
-                return _error("not_found", "This server has no OAuth.", status=404)
-            if request.method not in (method, *(["HEAD"] if method == "GET" else [])):
-                return _error("invalid_request", f"Send {method}.", status=405, headers={"Allow": method})
-            try:
-                return tried(request)
-            except LimitReached as error:
-                wait = {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
-                return _error("temporarily_unavailable", error.message, status=429, headers=wait)
-            except OAuth2Error as error:
-                return JsonResponse(dict(error.twotuples), status=error.status_code)
-
-        return answer
-
-    return decorate
+    return answer
 
 
-@endpoint("GET")
-def metadata(request: HttpRequest) -> HttpResponse:
-    """Metadata of the authorization server (RFC 8414)."""
-    issuer = settings.OAUTH_ISSUER
-    found: dict[str, Any] = {
-        "issuer": issuer,
-        "authorization_endpoint": issuer + reverse("web_oauth_authorize"),
-        "token_endpoint": issuer + reverse("oauth_token"),
-        "revocation_endpoint": issuer + reverse("oauth_revoke"),
-        "scopes_supported": list(oauth.RIGHTS),
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": clients.GRANT_TYPES,
-        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
-        "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
-        "code_challenge_methods_supported": [S256],
-        "authorization_response_iss_parameter_supported": True,
-        "client_id_metadata_document_supported": settings.OAUTH_CLIENT_DOCUMENTS,
-        "protected_resources": [issuer + path for path in RESOURCES],
-    }
-    if settings.OAUTH_REGISTRATION:
-        found["registration_endpoint"] = issuer + reverse("oauth_register")
-    return JsonResponse(found)
-
-
-@endpoint("POST")
+@endpoint
 def register(request: HttpRequest) -> HttpResponse:
     """A client registers itself (RFC 7591)."""
     if not settings.OAUTH_REGISTRATION:
@@ -103,7 +73,7 @@ def register(request: HttpRequest) -> HttpResponse:
     return JsonResponse(made, status=201)
 
 
-@endpoint("POST")
+@endpoint
 def token(request: HttpRequest) -> HttpResponse:
     """Exchange a code or a refresh token for a pair of tokens."""
     attempt = login_throttle.count_token_request(_address(request), now=timezone.now())
@@ -117,7 +87,7 @@ def token(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, status=status, headers=headers)
 
 
-@endpoint("POST")
+@endpoint
 def revoke(request: HttpRequest) -> HttpResponse:
     """End what a token stands for (RFC 7009).  An unknown token is no error."""
     attempt = login_throttle.count_token_request(_address(request), now=timezone.now())

@@ -19,10 +19,8 @@ from oauthlib.oauth2.rfc6749.grant_types import AuthorizationCodeGrant, RefreshT
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
 
 from apps.apikeys import oauth
-from apps.web.oauth.clients import GRANT_TYPES, find_client, is_registered
+from apps.web.oauth.clients import find_client, is_registered
 
-S256: Final = "S256"
-RESOURCES: Final = ("/v1/mcp", "/mcp")
 _TOKEN_LENGTH: Final = 43  # letters and digits: 256 bits
 
 
@@ -32,7 +30,7 @@ class InvalidTarget(OAuth2Error):  # type: ignore[misc]  # oauthlib ships no typ
 
 
 class S256CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]  # the same
-    _code_challenge_methods = {S256: code_challenge_method_s256}  # noqa: RUF012  (the base class's name)
+    _code_challenge_methods = {oauth.S256: code_challenge_method_s256}  # noqa: RUF012  (the base class's name)
 
 
 class AuthorizationServer(AuthorizationEndpoint, TokenEndpoint, RevocationEndpoint):  # type: ignore[misc]  # the same
@@ -74,7 +72,7 @@ class Validator(OAuthLibRequestValidator):  # type: ignore[misc]  # allauth ship
         return response_type == "code"
 
     def validate_grant_type(self, client_id: str, grant_type: str, *args: Any, **kwargs: Any) -> bool:
-        return grant_type in GRANT_TYPES
+        return grant_type in oauth.GRANT_TYPES
 
     def get_default_scopes(self, client_id: str, request: Request, *args: Any, **kwargs: Any) -> list[str]:
         return list(oauth.FIRST_RIGHTS)
@@ -112,7 +110,7 @@ class Validator(OAuthLibRequestValidator):  # type: ignore[misc]  # allauth ship
         return challenge
 
     def get_code_challenge_method(self, code: str, request: Request) -> str | None:
-        return S256
+        return oauth.S256
 
     def invalidate_authorization_code(self, client_id: str, code: str, *args: Any, **kwargs: Any) -> None:
         """Done when its grant was opened."""
@@ -152,7 +150,7 @@ class Validator(OAuthLibRequestValidator):  # type: ignore[misc]  # allauth ship
 
 def audience_of(resources: list[str]) -> str:
     """The resource that a client asks for; without one, /v1/mcp.  Raises InvalidTarget."""
-    served = [settings.OAUTH_ISSUER + path for path in RESOURCES]
+    served = [settings.OAUTH_ISSUER + path for path in oauth.RESOURCES]
     if len(resources) > 1 or not set(resources) <= set(served):
         raise InvalidTarget
     return resources[0] if resources else served[0]
