@@ -185,7 +185,7 @@ MAIN: dict[str, Columns] = {
     "apikeys_apikey": Columns(
         keyed="digest row_mac",
         plain="id created_at tenant_id name kid pepper_version environment other_environments scopes project_id "
-        "namespace_id profile_id issued_by_id expires_at revoked_at last_used_at",
+        "namespace_id profile_id issued_by_id account_id end_user_id expires_at revoked_at last_used_at",
     ),
     "apikeys_keyoffer": Columns(
         plain="id created_at tenant_id name environment other_environments scopes project_id days old_key_id "
@@ -279,6 +279,23 @@ MAIN: dict[str, Columns] = {
         "last_used_at expires_at ended_at",
     ),
     "accounts_spentrefresh": Columns(keyed="digest", plain="id created_at session_id"),
+    "accounts_oauthcode": Columns(
+        keyed="digest",
+        plain="id created_at user_id client_id kid audience redirect_uri code_challenge expires_at used_at grant_id",
+    ),
+    "accounts_oauthgrant": Columns(
+        keyed="access refresh password",
+        plain="id created_at user_id client_id kid audience access_expires_at expires_at ended_at",
+    ),
+    "accounts_spentoauthtoken": Columns(keyed="digest", plain="id created_at grant_id"),
+    "allauth_idp_oidc_client": Columns(
+        keyed="secret",
+        plain="id name scopes default_scopes type grant_types redirect_uris cors_origins allow_uri_wildcards "
+        "response_types owner_id skip_consent created_at data",
+    ),
+    "allauth_idp_oidc_token": Columns(
+        keyed="hash", plain="id type client_id user_id data created_at expires_at scopes"
+    ),
     "account_emailaddress": Columns(plain="id user_id email verified primary"),
     "account_emailconfirmation": Columns(plain="id email_address_id created sent key"),
     # Secrets of authenticators and recovery codes are sealed inside the JSON; passkeys are public keys.

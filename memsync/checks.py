@@ -7,6 +7,7 @@ The database checks run with `memsync check --database default --database keyrin
 import ipaddress
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
@@ -96,6 +97,29 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(bare).is_loopback
     except ValueError:
         return False
+
+
+@register(Tags.security)
+def check_oauth(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
+    issuer: str = settings.OAUTH_ISSUER
+    if not issuer:
+        return []
+    try:
+        parts = urlsplit(issuer)
+        is_origin = issuer == f"{parts.scheme}://{parts.netloc}" and bool(parts.hostname) and parts.username is None
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_local(parts.hostname or ""))
+    except ValueError:
+        is_origin = is_safe = False
+    if is_origin and is_safe:
+        return []
+    return [
+        Error(
+            "OAUTH_ISSUER is no address of a server that clients can reach safely.",
+            hint="Set it to https:// and the host name, without a path or a slash at the end; http:// only for this "
+            "machine.",
+            id="memsync.E009",
+        )
+    ]
 
 
 # -- databases -------------------------------------------------------------------------------------------------------

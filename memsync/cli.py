@@ -18,6 +18,7 @@ OURS = (
     "doctor",
     "key",
     "keys",
+    "oauth",
     "people",
     "prepare",
     "privacy",
@@ -53,6 +54,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync tenant ...    create and list tenants; set their policies and quotas
   memsync people ...    manage users and their roles
   memsync key ...       issue, list, rotate and revoke API keys
+  memsync oauth ...     add, list and remove clients that people may connect through OAuth
   memsync keys ...      rotate, watch, rewrap and destroy the keys that memories are encrypted under
   memsync space ...     list spaces; seal sensitive ones, so that no index data is stored for them
   memsync types ...     add, split and retire memory types, and migrate memories

@@ -16,6 +16,7 @@ from memsync.headers import HEADERS
 
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
 STRANGERS_FORM: Final = 64 * 1024  # bytes
+FORMS: Final = ("/app/", "/admin/", "/oauth/")
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 PAGES: Final = {
@@ -128,7 +129,7 @@ class StrangersForms:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         announced = request.META.get("CONTENT_LENGTH") or ""
         is_long = announced.isdecimal() and int(announced) > STRANGERS_FORM
-        if is_long and request.path_info.startswith(("/app/", "/admin/")) and not request.user.is_authenticated:
+        if is_long and request.path_info.startswith(FORMS) and not request.user.is_authenticated:
             return HttpResponse(status=413, content_type="text/html")
         return self.get_response(request)
 

@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.idp.oidc",
     "apps.core",
     "apps.adapters",
     "apps.accounts",
@@ -237,6 +238,11 @@ MFA_FORMS = {"activate_totp": "apps.web.forms.AddCodesForm"}
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "memsync"
 MFA_TOTP_TOLERANCE = 1
+
+# OAuth for clients of people, at /v1/mcp (docs/oauth.md).  Only allauth's clients are used of its provider.
+OAUTH_ISSUER = env.str("OAUTH_ISSUER", default="")  # this server's address for clients; empty: no OAuth
+OAUTH_REGISTRATION = env.bool("OAUTH_REGISTRATION", default=False)  # clients may register themselves (RFC 7591)
+OAUTH_CLIENT_DOCUMENTS = env.bool("OAUTH_CLIENT_DOCUMENTS", default=False)  # a client's id may be a document's address
 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
 # The class and options of each adapter: memsync/adapter_settings.py.

@@ -6,5 +6,6 @@ from django.urls import include, path
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("app/", include("apps.web.urls")),
+    path("oauth/", include("apps.web.oauth.urls")),
     path("", include("apps.api.urls")),
 ]

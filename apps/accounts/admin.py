@@ -6,6 +6,7 @@ operators.
 """
 
 from allauth.account.models import EmailAddress
+from allauth.idp.oidc.models import Client, Token
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin
@@ -23,7 +24,7 @@ from apps.core.admin import Answer, NamedAdmin, PasswordForm, action, actor, dis
 from apps.core.errors import DomainError
 
 admin.site.unregister(Group)  # permissions come from a user's role in an organization
-for model in (EmailAddress, Authenticator):  # private to the user
+for model in (EmailAddress, Authenticator, Client, Token):  # private to the user, or created by `memsync oauth`
     admin.site.unregister(model)
 
 

@@ -150,3 +150,71 @@ class SpentRefresh(BaseModel):
 
     def __str__(self) -> str:
         return f"spent refresh token {self.pk}"
+
+
+class OAuthGrant(BaseModel):
+    """What a person gave a client through OAuth.  Only the SHA-256 of its current access and refresh token is stored.
+
+    client_id: of allauth's ``Client``.  kid: of the key (``apps.apikeys.models.ApiKey``) that the tokens act as; it
+    holds the tenant and all that the client may do.  audience: address of the one resource that takes the tokens.
+    password: as in ``BearerSession``.
+    """
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    client_id = models.CharField(max_length=100)
+    kid = models.CharField(max_length=11)
+    audience = models.CharField(max_length=300)
+    access = models.BinaryField(max_length=32)
+    access_expires_at = models.DateTimeField()
+    refresh = models.BinaryField(max_length=32)
+    password = models.BinaryField(max_length=32)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("access",), name="oauth_grant_access"),
+            models.UniqueConstraint(fields=("refresh",), name="oauth_grant_refresh"),
+        )
+        indexes = (models.Index(fields=("client_id",), name="oauth_grant_client"),)
+
+    def __str__(self) -> str:
+        return f"OAuth grant {self.pk}"
+
+
+class SpentOAuthToken(BaseModel):
+    """A refresh token that was used.  A second use means that it was stolen, by or from the client."""
+
+    grant = models.ForeignKey(OAuthGrant, models.CASCADE, related_name="+")
+    digest = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="spent_oauth_token_once"),)
+
+    def __str__(self) -> str:
+        return f"spent OAuth token {self.pk}"
+
+
+class OAuthCode(BaseModel):
+    """What a client exchanges for tokens, once and within a minute after a person gave it access.
+
+    digest: SHA-256 of the code.  code_challenge: of S256.  grant: made by the exchange.  The others are as in
+    ``OAuthGrant``.
+    """
+
+    digest = models.BinaryField(max_length=32)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    client_id = models.CharField(max_length=100)
+    kid = models.CharField(max_length=11)
+    audience = models.CharField(max_length=300)
+    redirect_uri = models.TextField()
+    code_challenge = models.CharField(max_length=128)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    grant = models.ForeignKey(OAuthGrant, models.CASCADE, related_name="+", null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="oauth_code_digest"),)
+
+    def __str__(self) -> str:
+        return f"OAuth code {self.pk}"

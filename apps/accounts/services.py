@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.accounts import enrolment, second_factors
-from apps.accounts.models import User
+from apps.accounts.models import OAuthGrant, User
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
@@ -62,6 +63,11 @@ def is_operator(person_id: int) -> bool:
 def addresses_of(person_ids: Collection[int]) -> dict[int, str]:
     """E-mail addresses by user id; missing users are left out."""
     return dict(User.objects.filter(pk__in=person_ids).values_list("pk", "email"))
+
+
+def clients_in_use(*, now: datetime) -> QuerySet[OAuthGrant, str]:
+    """Ids of the OAuth clients to which anyone gave access that is not over."""
+    return OAuthGrant.objects.filter(ended_at=None, expires_at__gt=now).values_list("client_id", flat=True)
 
 
 def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:

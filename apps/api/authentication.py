@@ -17,7 +17,7 @@ from apps.accounts import api_sessions
 from apps.accounts.api_sessions import SignedIn
 from apps.api.request_context import request_context
 from apps.api.throttling import refuse_guessing
-from apps.apikeys import login_throttle
+from apps.apikeys import login_throttle, oauth
 from apps.apikeys.selectors import Authenticated, EnvironmentBeyondKey, authenticate
 from apps.core.errors import Forbidden, Malformed, Unauthenticated
 from apps.projects.scope import Principal, Scope
@@ -25,7 +25,7 @@ from apps.projects.selectors import scope_in
 from apps.tenants.members import choose_reach
 
 KEY_IN_QUERY: Final = re.compile(
-    r"(?:^|&)(?:x[-_])?(?:api[-_]?key|(?:access|refresh)[-_]?token|authorization)=|ms_(?:live|test|dev)_|ms[ar]_[a-z0-9_-]{43}",
+    r"(?:^|&)(?:x[-_])?(?:api[-_]?key|(?:access|refresh)[-_]?token|authorization)=|ms_(?:live|test|dev)_|ms(?:[ar]|or?)_[a-z0-9_-]{43}",
     re.IGNORECASE,
 )
 
@@ -117,6 +117,30 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+class OAuthAuthentication(BaseAuthentication):
+    """``Authorization: Bearer mso_…``, of a client that a person connected; on the views that list it, and only for the
+    resource at the request's own path.  ``request.user`` and ``request.auth`` as of a key."""
+
+    def authenticate(self, request: Request) -> tuple[Scope, Authenticated] | None:
+        _refuse_in_query(request)
+        token = _bearer(request)
+        if not settings.OAUTH_ISSUER or not token.startswith(oauth.ACCESS):
+            return None
+        if _is_signed_in(request):
+            raise AmbiguousCredentials
+        try:
+            found = oauth.authenticate(token, audience=settings.OAUTH_ISSUER + request.path, now=timezone.now())
+        except Unauthenticated:
+            refuse_guessing(request)
+            raise
+        _refuse_another_key(request, token)
+        if _environment(request) not in ("", found.environment):
+            raise EnvironmentBeyondKey
+        facts = request_context(request)
+        facts.tenant, facts.environment = str(found.tenant.id), found.environment.value
+        return found.scope, found
 
 
 class PersonAuthentication(BearerAuthentication):

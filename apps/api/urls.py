@@ -49,7 +49,8 @@ from apps.api.exports.views import (
 )
 from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
-from apps.api.mcp.views import GraphMcpView, McpView, TypedMcpView
+from apps.api.mcp.connected import MemoryMcpView
+from apps.api.mcp.views import GraphMcpView, TypedMcpView
 from apps.api.memory.add import AddView
 from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
@@ -71,6 +72,7 @@ from apps.api.memory.search_routed import SearchRoutedView
 from apps.api.memory.summarize import ClustersView, SummarizeView
 from apps.api.memory.synthesize import SynthesizeView
 from apps.api.memory.upload import UploadView
+from apps.api.oauth_metadata import AliasMetadataView, ResourceMetadataView, ServerMetadataView
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
 from apps.api.platform.nodes import MemoryNodesView
 from apps.api.profiles.audit import NamespaceAuditView, ProfileAuditView
@@ -226,10 +228,15 @@ urlpatterns = [
     path("api/v1/memories", PlatformMemoriesView.as_view()),
     path("api/v1/memories/<str:platform_id>", PlatformMemoryView.as_view()),
     path("api/v1/memory-nodes", MemoryNodesView.as_view()),
-    path("v1/mcp", McpView.as_view()),
+    path("v1/mcp", MemoryMcpView.as_view()),
     path("v1/mcp/graph", GraphMcpView.as_view()),
     path("v1/mcp/typed", TypedMcpView.as_view()),
-    path("mcp", McpView.as_view()),
+    path("mcp", MemoryMcpView.as_view()),
+    path(".well-known/oauth-protected-resource", ResourceMetadataView.as_view()),
+    path(".well-known/oauth-protected-resource/v1/mcp", ResourceMetadataView.as_view()),
+    path(".well-known/oauth-protected-resource/mcp", AliasMetadataView.as_view()),
+    path(".well-known/oauth-authorization-server", ServerMetadataView.as_view()),
+    path(".well-known/openid-configuration", ServerMetadataView.as_view()),  # where some clients look first
     path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),

@@ -86,6 +86,16 @@ def count_sign_up(address: str, *, now: datetime) -> None:
     _count([(f"sign-up from {address_key(address)}", SIGN_UPS)], now=now)
 
 
+def count_registration(address: str, *, now: datetime) -> None:
+    """Count an OAuth client that registers itself, and documents of clients that are read.  Raises TooManyAttempts."""
+    _count([(f"client from {address_key(address)}", SIGN_UPS)], now=now)
+
+
+def count_token_request(address: str, *, now: datetime) -> Attempt:
+    """Count a request for OAuth tokens; one that succeeds is forgiven.  Raises TooManyAttempts."""
+    return _count([(f"tokens from {address_key(address)}", PER_ADDRESS)], now=now)
+
+
 def count_code(person_id: int, *, device: str | None = None, now: datetime) -> None:
     """Count an attempt with a second-factor code.  device: as in ``count_password``; an attacker who has the password
     and guesses codes elsewhere does not lock the owner out.

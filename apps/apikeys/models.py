@@ -34,6 +34,8 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
 
     namespace_id, profile_id: of a token, rows of ``EndUser`` (``apps.memories.spaces``): it works on the routes of that
     namespace, or of that profile, alone.  issued_by_id: the key that created the token; revoked with it.
+    account_id, end_user_id: of a client that a person connected through OAuth (``apps.apikeys.oauth``): it acts for
+    that person, about that end user alone, and its text is unknown.
     """
 
     bound_as: ClassVar = "api_key"
@@ -41,7 +43,9 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
         "id", "kid", "digest", "tenant_id", "environment", "scopes", "project_id", "created_at", "expires_at",
         "revoked_at",
     )  # fmt: skip
-    later_fields: ClassVar = ("other_environments", "namespace_id", "profile_id", "issued_by_id")
+    later_fields: ClassVar = (
+        "other_environments", "namespace_id", "profile_id", "issued_by_id", "account_id", "end_user_id",
+    )  # fmt: skip
 
     name = models.CharField(max_length=128)
     kid = models.CharField(max_length=11, unique=True, editable=False)
@@ -52,6 +56,8 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
     namespace_id = models.BigIntegerField(null=True, editable=False)
     profile_id = models.BigIntegerField(null=True, editable=False)
     issued_by_id = models.BigIntegerField(null=True, editable=False)
+    account_id = models.BigIntegerField(null=True, editable=False)
+    end_user_id = models.BigIntegerField(null=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -79,8 +85,8 @@ class ApiKey(HasEnvironments, BoundModel, ScopedModel):
 
     @property
     def is_token(self) -> bool:
-        """Whether it is confined to a namespace or a profile."""
-        return self.namespace_id is not None or self.profile_id is not None
+        """Whether it is confined: to a namespace, to a profile, or to what a person gave a client."""
+        return any(one is not None for one in (self.namespace_id, self.profile_id, self.account_id))
 
     @property
     def prefix(self) -> str:

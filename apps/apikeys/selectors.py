@@ -82,7 +82,8 @@ class Authenticated:
 
     environment: where the request works.  also_reads: the other environments that its reads of memories cover.
     project_id: the project that the key is pinned to, if any.  key_deletes: the tenant's policy, a value of
-    ``KeyDeletes``.  namespace_id, profile_id: of a token, the only ones that it reaches.
+    ``KeyDeletes``.  namespace_id, profile_id: of a token, the only ones that it reaches.  account_id, end_user_id: of a
+    client that a person connected: who, and the only end user that it reaches.
     """
 
     key_id: int
@@ -94,12 +95,18 @@ class Authenticated:
     key_deletes: str
     namespace_id: int | None = None
     profile_id: int | None = None
+    account_id: int | None = None
+    end_user_id: int | None = None
     expires_at: datetime | None = None
 
     @property
     def is_token(self) -> bool:
-        """Whether it is confined to a namespace or a profile."""
-        return self.namespace_id is not None or self.profile_id is not None
+        """Whether it is confined: to a namespace, to a profile, or to what a person gave a client."""
+        return any(one is not None for one in (self.namespace_id, self.profile_id, self.account_id))
+
+    def unconfined(self) -> Self:
+        """For routes that are called by one that has confined the request itself, to the one end user."""
+        return replace(self, account_id=None, end_user_id=None)
 
     def named(self, environment: str) -> Self:
         """Limited to the environment with this name.  Raises EnvironmentBeyondKey unless it is one of the key's."""
@@ -156,6 +163,22 @@ def authenticate_again(scope: Scope, *, now: datetime) -> Authenticated:
     return _authenticated(key)
 
 
+def authenticate_kid(kid: str, *, now: datetime) -> Authenticated:
+    """As ``authenticate``, by the public part alone: for a caller who has shown another secret that stands for it."""
+    key = _find(kid)
+    if key is None:
+        raise KeyUnknown
+    if refusal := _no_longer(key, now=now):
+        raise refusal
+    _note_use(key, now=now)
+    return _authenticated(key)
+
+
+def find_by_kid(kid: str) -> ApiKey | None:
+    """The key of whatever tenant with this public part, valid or not."""
+    return _find(kid)
+
+
 def list_keys(scope: Scope) -> list[ApiKey]:
     """Every key of the tenant in all environments, including revoked and expired ones; newest first."""
     with tenant_transaction(scope):
@@ -209,6 +232,8 @@ def _authenticated(key: ApiKey) -> Authenticated:
         key_deletes=key.tenant.key_deletes,
         namespace_id=key.namespace_id,
         profile_id=key.profile_id,
+        account_id=key.account_id,
+        end_user_id=key.end_user_id,
         expires_at=key.expires_at,
     )
 

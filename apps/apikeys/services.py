@@ -56,7 +56,7 @@ class KeyAlreadyExpired(Conflict):
 
 
 class TokenNotRotated(Conflict):
-    """This is a token of a namespace or profile: create a new one in place of rotating it."""
+    """This is a token of a namespace, a profile or a connected client: create a new one in place of rotating it."""
 
     code = "TOKEN_NOT_ROTATED"
 
@@ -71,12 +71,14 @@ class ScopesBeyondRole(Forbidden):
 class Confinement:
     """Of a token: the namespace, and the profile in it if it is of one alone; rows of ``EndUser``.
 
-    issued_by_id: the key that creates it; None for a person.
+    issued_by_id: the key that creates it; None for a person.  account_id, end_user_id: as in ``ApiKey``.
     """
 
-    namespace_id: int | None
+    namespace_id: int | None = None
     profile_id: int | None = None
     issued_by_id: int | None = None
+    account_id: int | None = None
+    end_user_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,16 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     return key
 
 
+def extend_connected(scope: Scope, key_id: int, *, expires_at: datetime) -> None:
+    """A client that a person connected has come for its tokens: until then its key is of a minute.  Inside the tenant's
+    transaction.  Raises ApiKeyNotFound."""
+    key = _locked(scope, key_id)
+    if key.account_id is None or not key.is_bound():
+        raise ApiKeyNotFound
+    key.expires_at = expires_at
+    _save(key, "expires_at")
+
+
 def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     """Revoke a key and the tokens that it created, directly or through them; they are refused from the next request on.
 
@@ -285,6 +297,8 @@ def _make(
         namespace_id=confined.namespace_id if confined else None,
         profile_id=confined.profile_id if confined else None,
         issued_by_id=confined.issued_by_id if confined else None,
+        account_id=confined.account_id if confined else None,
+        end_user_id=confined.end_user_id if confined else None,
         expires_at=expires_at,
         created_at=now,
     )

@@ -96,6 +96,8 @@ class AuditAction(StrEnum):
     MEMORY_SUMMARIZE = "memory.summarize"
     MEMORY_SUMMARY_RETIRED = "memory.summary_retired"
     MEMORY_UPDATE = "memory.update"
+    OAUTH_CLIENT_ADD = "oauth_client.add"
+    OAUTH_CLIENT_REMOVE = "oauth_client.remove"
     OBJECT_DELETE = "object.delete"
     OBJECT_PUT = "object.put"
     ONTOLOGY_UPDATE = "ontology.update"

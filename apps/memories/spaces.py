@@ -87,6 +87,17 @@ def find_person(scope: Scope, external_id: str) -> int | None:
         return person.id
 
 
+def find_person_name(scope: Scope, person_id: int) -> str | None:
+    """The tenant's own name of the end user with this row; None if there is no such row.  Raises DecryptError."""
+    with tenant_transaction(scope):
+        person = EndUser.objects.within(scope).filter(pk=person_id).first()
+        if person is None:
+            return None
+        _check_owner(scope, person)
+        cipher = open_tenant(scope.tenant)
+        return cipher.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
+
+
 def get_or_create_person(scope: Scope, external_id: str, *, now: datetime) -> int:
     """As ``find_person``; creates the row, but no space."""
     with tenant_transaction(scope):

@@ -49,10 +49,11 @@ class LastOwner(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """A tenant that a user may work in, and their role there."""
+    """A tenant that a user may work in, and their role there.  since: when they joined its organization."""
 
     tenant: Tenant
     role: Role
+    since: datetime
 
     @property
     def permissions(self) -> frozenset[str]:
@@ -81,12 +82,12 @@ class Reach:
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
     """Every tenant in which this user has a role, by name, without suspended ones.  closed: include closed tenants."""
-    roles = {one.organization_id: Role(one.role) for one in _of(user_id)}
-    tenants = Tenant.objects.filter(organization_id__in=roles, suspended_at=None).select_related("organization")
+    joined = {one.organization_id: one for one in _of(user_id)}
+    tenants = Tenant.objects.filter(organization_id__in=joined, suspended_at=None).select_related("organization")
     if not closed:
         tenants = tenants.filter(closed_at=None)
     mine = only_bound(tenants.order_by("name", "id"))
-    return [Reach(tenant=tenant, role=roles[tenant.organization_id]) for tenant in mine]
+    return [_reach(tenant, joined[tenant.organization_id]) for tenant in mine]
 
 
 def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
@@ -110,7 +111,7 @@ def choose_reach(user_id: int, name: str | None) -> Reach:
     for one in _of(user_id):
         tenants = Tenant.objects.filter(organization_id=one.organization_id, closed_at=None, suspended_at=None)
         for tenant in only_bound(tenants.select_related("organization").order_by("id")):
-            return Reach(tenant=tenant, role=Role(one.role))
+            return _reach(tenant, one)
     raise NoTenant
 
 
@@ -220,6 +221,10 @@ def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str
             _check_another_owner(there)
         there.delete()
         _record(tenant, AuditAction.MEMBER_REMOVE, user_id, actor=actor, now=now)
+
+
+def _reach(tenant: Tenant, joined: Membership) -> Reach:
+    return Reach(tenant=tenant, role=Role(joined.role), since=joined.created_at)
 
 
 def _of(user_id: int) -> list[Membership]:

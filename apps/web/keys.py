@@ -145,6 +145,7 @@ def key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
         at=at,
         place="keys",
         one=shown,
+        given_by=addresses_of([shown.key.account_id]).get(shown.key.account_id) if shown.key.account_id else None,
         may_write=WRITE in at.scope.permissions,
         server=_server(request),
     )

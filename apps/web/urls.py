@@ -25,6 +25,7 @@ from apps.web import (
     usage,
     webhooks,
 )
+from apps.web.oauth import consent
 from apps.web.pages import AccessLevel, needs
 
 SPACE = "t/<str:tenant>/spaces/<int:space_id>"
@@ -51,6 +52,9 @@ urlpatterns = [
     path("account/recovery-codes/new", signing_in.new_recovery_codes, name="mfa_generate_recovery_codes"),
     path("account/password", signing_in.change_password, name="account_change_password"),
     path("account/sessions", signing_in.list_sessions, name="web_sessions"),
+    path("account/clients", consent.connected_clients, name="web_connected_clients"),
+    path("account/clients/<int:grant_id>/end", consent.end_client, name="web_end_client"),
+    path("connect", consent.authorize, name="web_oauth_authorize"),
     path("colours", needs(AccessLevel.NOBODY, methods="POST")(navigation.choose_colours), name="web_colours"),
     path("t/<str:tenant>", overview.overview, name="web_tenant"),
     path("t/<str:tenant>/spaces", spaces.spaces, name="web_spaces"),

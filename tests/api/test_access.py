@@ -21,6 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.api import connectors
 from apps.api.connectors import READ, WRITE, ConnectorView
+from apps.api.mcp.connected import MemoryMcpView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
@@ -84,6 +85,17 @@ TABLE = (
     Row(route="/health", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/openapi.json", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/docs", method="GET", permission=OPEN, status=200, stranger=200),
+    # OAuth is off: tests/mcp/test_oauth.py has it on.
+    *(
+        Row(route=f"/.well-known/{path}", method="GET", permission=OPEN, status=404, stranger=404)
+        for path in (
+            "oauth-protected-resource",
+            "oauth-protected-resource/v1/mcp",
+            "oauth-protected-resource/mcp",
+            "oauth-authorization-server",
+            "openid-configuration",
+        )
+    ),
     # Of no known user: tests/api/test_bearer.py has users who are known.
     Row(
         route="/auth/signup",
@@ -860,6 +872,8 @@ def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iter
         route = prefix + str(pattern.pattern)
         if route in ("/admin/", "/app/"):
             continue  # for people; they have tests of their own
+        if route == "/oauth/":
+            continue  # for clients of people, whose credentials are others: tests/mcp/test_oauth.py
         if isinstance(pattern, URLResolver):
             yield from _routed(pattern.url_patterns, route)
             continue
@@ -890,6 +904,7 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     PurgeView: {"permission_classes"},
     ConnectorView: {"refuse_what_is_not_taken"},
     ProfileView: {"confine"},  # tests/planes/test_profile_tokens.py
+    MemoryMcpView: {"authentication_classes", "confine", "end_user"},  # tests/mcp/test_oauth.py
 }
 
 

@@ -47,7 +47,7 @@ class Operation(NamedTuple):
 def _operations(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iterator[Operation]:
     for pattern in patterns:
         route = prefix + str(pattern.pattern)
-        if route in ("/admin/", "/app/"):
+        if route in ("/admin/", "/app/", "/oauth/"):  # OAuth tells servers to ignore parameters that they do not know
             continue
         if isinstance(pattern, URLResolver):
             yield from _operations(pattern.url_patterns, route)

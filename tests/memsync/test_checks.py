@@ -41,6 +41,10 @@ def found(*, databases: bool = False) -> dict[str | None, Any]:
         ({"DEBUG": True, "ALLOWED_HOSTS": ["memory.example.com"]}, "memsync.E002"),
         ({"DEBUG": True, "ALLOWED_HOSTS": ["*"]}, "memsync.E002"),
         ({"DEBUG": True, "ALLOWED_HOSTS": ["0.0.0.0"]}, "memsync.E002"),  # noqa: S104
+        ({"OAUTH_ISSUER": "http://memory.example.com"}, "memsync.E009"),
+        ({"OAUTH_ISSUER": "https://memory.example.com/"}, "memsync.E009"),
+        ({"OAUTH_ISSUER": "https://me@memory.example.com"}, "memsync.E009"),
+        ({"OAUTH_ISSUER": "memory.example.com"}, "memsync.E009"),
     ],
 )
 def test_setting_that_would_do_harm_is_found(changed: dict[str, Any], expected: str) -> None:
@@ -52,6 +56,9 @@ def test_settings_of_the_product_pass() -> None:
     assert found() == {}
     with override_settings(DEBUG=True, ALLOWED_HOSTS=["127.0.0.1", "localhost", "[::1]"]):
         assert found() == {}
+    for issuer in ("https://memory.example.com", "https://memory.example.com:8443", "http://127.0.0.1:8000"):
+        with override_settings(OAUTH_ISSUER=issuer):
+            assert found() == {}
 
 
 @pytest.mark.parametrize(

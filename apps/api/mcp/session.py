@@ -13,7 +13,9 @@ from rest_framework.request import Request
 
 from apps.api.fields import is_label
 from apps.api.mcp.protocol import Call
+from apps.api.permissions import InsufficientScope
 from apps.api.views import ApiView
+from apps.apikeys.selectors import Authenticated
 from apps.projects.scope import Scope
 
 MOST_OF_A_NAME: Final = 64  # characters
@@ -49,6 +51,10 @@ class RouteFailed(Exception):
         return f"{error['message']} ({error['code']})"
 
 
+class TooFewRights(InsufficientScope):
+    """The client that a person connected lacks a right: unlike a key, it can ask the person for more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSession:
     """One call of one client.  view: that received it."""
@@ -64,8 +70,14 @@ class ToolSession:
         return scope
 
     @property
+    def connected(self) -> Authenticated | None:
+        """Of a client that a person connected; None for any other caller."""
+        auth = self.request.auth
+        return auth if isinstance(auth, Authenticated) and auth.account_id is not None else None
+
+    @property
     def end_user(self) -> str:
-        """As the header names it.  Raises EndUserMissing, EndUserMalformed."""
+        """As the header names it; of a connected client, its own.  Raises EndUserMissing, EndUserMalformed."""
         return self.view.end_user(None)
 
     @property
@@ -89,7 +101,7 @@ class ToolSession:
         """The body of a route's response: with its permissions, limits, quotas and checks, as if it had been called
         over HTTP with this request's headers.
 
-        Raises RouteFailed.
+        Raises RouteFailed, TooFewRights.
         """
         content = b"" if body is None else orjson.dumps(body)
         environ = {name: value for name, value in self.request.META.items() if name not in OF_THE_OUTER_REQUEST}
@@ -105,9 +117,14 @@ class ToolSession:
         inner: Any = WSGIRequest(environ)
         # The caller is authenticated once; the route still checks what they may do.
         inner._force_auth_user, inner._force_auth_token = self.request.user, self.request.auth
+        if connected := self.connected:
+            inner.META["HTTP_X_END_USER_ID"] = self.end_user.encode().decode("latin-1")
+            inner._force_auth_token = connected.unconfined()
         match = resolve(path)
         response = match.func(inner, *match.args, **match.kwargs)
         answer = RouteAnswer(status=response.status_code, body=response.data)
         if answer.failed:
+            if self.connected and answer.status == 403 and answer.body["error"]["code"] == InsufficientScope.code:
+                raise TooFewRights(answer.body["error"]["message"])
             raise RouteFailed(answer)
         return answer.body

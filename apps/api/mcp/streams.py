@@ -11,7 +11,7 @@ from apps.api.mcp.asking import exchange
 from apps.api.mcp.catalogue import ClientRequest, Notification, Steps, ToolResult
 from apps.api.mcp.logging_levels import is_wanted
 from apps.api.mcp.protocol import SERVER_INFO, Call, RpcError
-from apps.api.mcp.session import RouteFailed, ToolSession
+from apps.api.mcp.session import RouteFailed, TooFewRights, ToolSession
 from apps.core.errors import DomainError
 
 INFO: Final = {"name": "memsync", "title": "memsync", "version": version("memsync")}
@@ -35,7 +35,10 @@ def is_streamed(session: ToolSession) -> bool:
 
 
 def messages(session: ToolSession, steps: Steps, *, is_streamed: bool) -> Generator[dict[str, Any] | None]:
-    """What the tool tells and asks, and at last the answer.  None: nothing yet."""
+    """What the tool tells and asks, and at last the answer.  None: nothing yet.
+
+    Raises TooFewRights, unless a stream has begun.
+    """
     call, reply = session.call, None
     while True:
         try:
@@ -43,6 +46,8 @@ def messages(session: ToolSession, steps: Steps, *, is_streamed: bool) -> Genera
         except StopIteration as done:
             return (yield answer(call, done.value.body()))
         except (RouteFailed, DomainError) as refused:
+            if isinstance(refused, TooFewRights) and not is_streamed:
+                raise
             return (yield answer(call, failed(refused)))
         except RpcError as error:
             return (yield {"jsonrpc": "2.0", "id": call.id, "error": error.body()})

@@ -26,7 +26,7 @@ from apps.api.mcp.protocol import (
     read_call,
     read_message,
 )
-from apps.api.mcp.session import STREAM, RouteFailed, ToolSession
+from apps.api.mcp.session import STREAM, RouteFailed, TooFewRights, ToolSession
 from apps.api.mcp.streams import INFO, answer, events, failed, is_streamed, messages
 from apps.api.operations import operation
 from apps.api.views import ApiView
@@ -58,10 +58,10 @@ class RawParser(BaseParser):
 class McpView(ApiView):
     """catalogue: the module with what this address serves."""
 
+    catalogue: ClassVar[str]
     permissions: ClassVar = {"POST": "memory:read"}  # the routes that a tool calls check what else they need
     parser_classes = (RawParser,)
     schema = None  # type: ignore[assignment]  # JSON-RPC is described by its own protocol
-    catalogue: ClassVar[str] = "apps.api.mcp.memories"
 
     @operation("mcp", request=Input)
     def post(self, request: Request) -> Response | StreamingHttpResponse:
@@ -223,6 +223,8 @@ def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Step
         _check_argument_headers(session, tool.arguments, arguments)
     try:
         found = tool.run(session, arguments)
+    except TooFewRights:
+        raise
     except (RouteFailed, DomainError) as refused:
         return failed(refused)
     return found if isinstance(found, Generator) else found.body()

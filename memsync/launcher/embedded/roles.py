@@ -79,6 +79,10 @@ CLOSED_TO_OPERATOR = (
     "accounts_enrolmentcode",
     "accounts_bearersession",
     "accounts_spentrefresh",
+    "accounts_oauthcode",
+    "accounts_oauthgrant",
+    "accounts_spentoauthtoken",
+    "allauth_idp_oidc_*",
 )
 # ... and except these columns: only the application may read password hashes.
 CLOSED_COLUMNS = {"accounts_user": ("password",)}
