@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-PAGE: Final = 100  # items of a page, and changes of a batch
+PAGE: Final = 100  # items of a page, changes of a batch, turns of an append
+MOST_TURNS: Final = 5_000  # of one request
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
@@ -207,6 +208,41 @@ def place_of(item: Mapping[str, Any]) -> Json:
 def _chunks(items: Sequence[Json]) -> Iterator[list[Json]]:
     for start in range(0, len(items), PAGE):
         yield list(items[start : start + PAGE])
+
+
+# -- conversation history ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Operations on the turns of a session.  extract: also extract memories from what the user says."""
+
+    session_id: str
+    source: str
+    extract: bool = False
+
+    def turns(self, latest: int = 0) -> Steps[list[Json]]:
+        """The latest turns, oldest first; 0: all."""
+        answer = yield self._call("list", limit=min(latest, MOST_TURNS))
+        turns: list[Json] = answer["items"]
+        return turns
+
+    def append(self, turns: Sequence[Json]) -> Steps[None]:
+        """Each turn has ``role``, ``content`` and a ``payload`` that comes back as it is."""
+        for some in _chunks(turns):
+            yield self._call("append", turns=some, extract=self.extract)
+
+    def delete(self, ids: Sequence[str]) -> Steps[list[str]]:
+        """Delete turns by ID; returns the ids of those that were there."""
+        answer = yield Call("/v1/history/delete", {"source": self.source, "ids": list(ids)})
+        deleted: list[str] = answer["deleted_ids"]
+        return deleted
+
+    def clear(self) -> Steps[None]:
+        yield self._call("delete")
+
+    def _call(self, what: str, **fields: Any) -> Call:
+        return Call(f"/v1/history/{what}", {"session_id": self.session_id, "source": self.source} | fields)
 
 
 # -- memories ----------------------------------------------------------------------------------------------------------
