@@ -39,8 +39,8 @@ def clients(served: Up, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Client
 def make_client(clients: list[Client]) -> MakeClient:
     """Makes clients, each of a new end user, or of the one named."""
 
-    def make(user_id: str = "") -> Client:
-        clients.append(Client(user_id or f"user-{uuid4().hex}"))
+    def make(user_id: str = "", **options: Any) -> Client:
+        clients.append(Client(user_id or f"user-{uuid4().hex}", **options))
         return clients[-1]
 
     return make

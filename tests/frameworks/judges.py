@@ -24,17 +24,16 @@ import pytest
 VARIABLE: Final = "FRAMEWORK_SDISTS"
 
 
-def installed(*modules: str) -> None:
-    """Skip the calling module unless these are installed."""
+def installed(*modules: str, group: str = "frameworks") -> None:
+    """Skip the calling module unless these are installed, which the group of dependencies does."""
     for name in modules:
         try:
             is_there = importlib.util.find_spec(name) is not None
         except ModuleNotFoundError:
             is_there = False
         if not is_there:
-            pytest.skip(
-                f"{name} is not installed: `uv sync --no-default-groups --group frameworks`", allow_module_level=True
-            )
+            reason = f"{name} is not installed: `uv sync --no-default-groups --group {group}`"
+            pytest.skip(reason, allow_module_level=True)
 
 
 def published(package: str, module: str) -> ModuleType:

@@ -1,0 +1,24 @@
+"""llamaindex-memorysync: memory and retriever."""
+
+import asyncio
+
+import pytest
+
+from tests.frameworks.judges import installed
+
+installed("llamaindex_memorysync", group="vendor")
+
+from llama_index.core.llms import ChatMessage  # noqa: E402
+from llamaindex_memorysync import MemorySyncMemory, MemorySyncRetriever  # noqa: E402
+
+pytestmark = pytest.mark.e2e
+
+
+def test_what_memory_was_put_is_retrieved(user_id: str) -> None:
+    memory = MemorySyncMemory.from_defaults(session_id="s1", user_id=user_id)
+    asyncio.run(memory.aput_messages([ChatMessage(role="user", content="My dog is called Rex.")]))
+
+    found = MemorySyncRetriever(user_id=user_id).retrieve("What is my dog called?")
+
+    assert [one.node.get_content() for one in found] == ["My dog is called Rex."]
+    assert "Rex" in str(asyncio.run(memory.aget(input="What is my dog called?")))
