@@ -72,35 +72,37 @@ class Client:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 
     def run(self, steps: Steps[Result]) -> Result:
-        """Carry out an operation."""
+        """Carry out an operation.  Raises MemsyncError."""
+        answer: Json | MemsyncError | None = None
         try:
-            call = next(steps)
             while True:
-                call = steps.send(_answer(self._client.send(self._request(self._client, call))))
+                call = _advance(steps, answer)
+                answer = _answer(self._client.send(self._request(self._client, call)))
         except StopIteration as done:
             result: Result = done.value
             return result
 
     async def arun(self, steps: Steps[Result]) -> Result:
-        """Carry out an operation without blocking."""
+        """Carry out an operation without blocking.  Raises MemsyncError."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
             client = self._clients[loop] = httpx.AsyncClient(**self._options)
+        answer: Json | MemsyncError | None = None
         try:
-            call = next(steps)
             while True:
-                call = steps.send(_answer(await client.send(self._request(client, call))))
+                call = _advance(steps, answer)
+                answer = _answer(await client.send(self._request(client, call)))
         except StopIteration as done:
             result: Result = done.value
             return result
 
     def close(self) -> None:
+        """Close the connections of blocking calls."""
         self._client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of this event loop, and those of blocking calls."""
-        self.close()
+        """Close the connections of this event loop."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
@@ -110,15 +112,22 @@ class Client:
         return client.build_request("POST", call.path, json=owner | dict(call.body))
 
 
-def _answer(response: httpx.Response) -> Json:
+def _advance(steps: Steps[Any], answer: Json | MemsyncError | None) -> Call:
+    """The next call of an operation, after the answer to the last one.  Raises StopIteration with its result."""
+    if isinstance(answer, MemsyncError):
+        return steps.throw(answer)
+    return next(steps) if answer is None else steps.send(answer)
+
+
+def _answer(response: httpx.Response) -> Json | MemsyncError:
     if response.is_success:
         answer: Json = response.json()
         return answer
     try:
         error = response.json()["error"]
-        raise MemsyncError(response.status_code, error["code"], error["message"], error)
+        return MemsyncError(response.status_code, error["code"], error["message"], error)
     except (ValueError, KeyError, TypeError):
-        raise MemsyncError(response.status_code, "HTTP", response.reason_phrase, {}) from None
+        return MemsyncError(response.status_code, "HTTP", response.reason_phrase, {})
 
 
 # -- framework state ---------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class MemsyncChatMessageHistory(BaseChatMessageHistory):
         self.client, self.history = client, History(session_id, source, extract)
 
     @property
-    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # the base class has an attribute
+    def messages(self) -> list[BaseMessage]:
         return _messages(self.client.run(self.history.turns()))
 
     async def aget_messages(self) -> list[BaseMessage]:
@@ -77,4 +77,5 @@ def _turn(message: BaseMessage) -> Json:
 
 
 def _messages(turns: Sequence[Json]) -> list[BaseMessage]:
-    return messages_from_dict([turn["payload"] for turn in turns])
+    messages: list[BaseMessage] = messages_from_dict([turn["payload"] for turn in turns])
+    return messages

@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import uuid4
 
-from pydantic_ai_harness.memory import MemoryConflictError, MemoryFile, MemoryMutation, MemoryOperation
-from pydantic_ai_harness.memory._store import (
+from pydantic_ai_harness.memory import (
+    MemoryConflictError,
+    MemoryFile,
+    MemoryMutation,
+    MemoryOperation,
     MemoryOperationConflictError,
     MemorySearchResult,
+)
+
+# What the harness's own stores share, so that paths, metadata and search are as theirs.
+from pydantic_ai_harness.memory._store import (
     decode_metadata,
     encode_metadata,
     is_direct_child,

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from memsync_adapters import Client
 
+from memsync_adapters import Client
 from tests.running import Up
 
 MakeClient = Callable[..., Client]

@@ -1,8 +1,7 @@
 """The memory tool against the tests of Anthropic's tool over files."""
 
 import inspect
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -19,44 +18,70 @@ pytestmark = pytest.mark.e2e
 judge = published("anthropic", "tests.lib.tools.memory_tools.test_filesystem")
 
 
-def generic(kind: Any) -> list[str]:
-    """Their tests of any tool: those that take nothing but the tool.  The others make directories and links on disk."""
-    tests = [(name, one) for name, one in vars(kind).items() if name.startswith("test_")]
-    return [name for name, one in tests if set(inspect.signature(one).parameters) - {"self"} in TOOL]
-
-
-TOOL = ({"sync_local_filesystem_tool"}, {"async_local_filesystem_tool"})
+TOOL: Final = ({"sync_local_filesystem_tool"}, {"async_local_filesystem_tool"})
+OF_DISKS: Final = ("symlink", "umask")
 # 5 MB of text are more than a request may have.
-TOO_LARGE = "test_view_error_for_files_with_too_many_lines"
+TOO_LARGE: Final = "test_view_error_for_files_with_too_many_lines"
 SYNC, ASYNC = judge.TestBetaLocalFilesystemMemoryTool, judge.TestBetaAsyncLocalFilesystemMemoryTool
 
 
+def generic(kind: Any) -> list[str]:
+    """Their tests of any tool.  The others take a directory, or are about links and permissions on disk."""
+    tests = {name: one for name, one in vars(kind).items() if name.startswith("test_")}
+    takes = {name: set(inspect.signature(one).parameters) - {"self"} for name, one in tests.items()}
+    return [name for name in tests if takes[name] in TOOL and not any(word in name for word in OF_DISKS)]
+
+
+class Root:
+    """What their tests take for a directory on disk, over the files of the server."""
+
+    def __init__(self, client: Client, name: str = "") -> None:
+        self.client, self.name, self.state = client, name, MemsyncMemoryTool(client).files.state
+
+    def __truediv__(self, name: str) -> "Root":
+        return Root(self.client, name)
+
+    def mkdir(self, **_: Any) -> None:
+        pass
+
+    def write_bytes(self, content: bytes) -> None:
+        self.client.run(self.state.put(["memories"], self.name, {"text": content.decode()}))
+
+    def read_bytes(self) -> bytes:
+        item = self.client.run(self.state.get(["memories"], self.name))
+        assert item is not None
+        return str(item["value"]["text"]).encode()
+
+
 @pytest.fixture(autouse=True)
-def _snapshots_are_of_the_server(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def _disk_is_the_server(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def snapshot(base_path: str) -> dict[str, str]:
         files = client.run(MemsyncMemoryTool(client).files.state.find_all())
         return {"/".join([*one["namespace"], one["key"]]): one["value"]["text"] for one in files}
 
     monkeypatch.setattr(judge, "get_directory_snapshot", snapshot)
+    monkeypatch.setattr(judge, "Path", lambda _: Root(client))
 
 
-def with_a_path(tool: Any) -> Any:
-    tool.base_path = Path("unused")
+def on_disk(tool: Any) -> Any:
+    """The tool, with the attributes that their tests look at."""
+    tool.base_path, tool.memory_root = "unused", Root(tool.client)
     return tool
 
 
 def test_judge_has_as_many_tests_as_were_passed() -> None:
-    assert len(generic(SYNC)) == len(generic(ASYNC)) == 27
+    assert len(generic(SYNC)) == len(generic(ASYNC)) == 31
+    assert TOO_LARGE in generic(SYNC)
 
 
 @pytest.mark.parametrize("name", sorted({*generic(SYNC)} - {TOO_LARGE}))
 def test_their_tests_of_the_blocking_tool(name: str, client: Client) -> None:
-    getattr(SYNC(), name)(with_a_path(MemsyncMemoryTool(client)))
+    getattr(SYNC(), name)(on_disk(MemsyncMemoryTool(client)))
 
 
 @pytest.mark.parametrize("name", sorted({*generic(ASYNC)} - {TOO_LARGE}))
 def test_their_tests_of_the_asynchronous_tool(name: str, client: Client, wait_for: WaitFor) -> None:
-    wait_for(getattr(ASYNC(), name)(with_a_path(AsyncMemsyncMemoryTool(client))))
+    wait_for(getattr(ASYNC(), name)(on_disk(AsyncMemsyncMemoryTool(client))))
 
 
 def call(client: Client, command: str, **fields: Any) -> Any:

@@ -11,6 +11,7 @@ installed("langchain_core", "langchain_tests")
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage  # noqa: E402
 from langchain_tests.integration_tests import RetrieversIntegrationTests  # noqa: E402
+
 from memsync_adapters import Client  # noqa: E402
 from memsync_adapters.client import add_turn, find_memories  # noqa: E402
 from memsync_adapters.langchain import MemsyncChatMessageHistory, MemsyncRetriever  # noqa: E402
@@ -39,9 +40,12 @@ class TestMemsyncRetriever(RetrieversIntegrationTests):
     def retriever_query_example(self) -> str:
         return "What do I drink?"
 
-    @pytest.mark.skip(reason="its event loop is the plugin's: see test_documents_are_found_asynchronously")
-    async def test_ainvoke_returns_documents(self, retriever: Any) -> None:  # type: ignore[override]
+    @pytest.mark.xfail(reason="wants a plugin with an event loop; the next test runs it", strict=True)
+    def test_ainvoke_returns_documents(self, retriever: Any) -> None:  # type: ignore[override]
         raise NotImplementedError
+
+    def test_ainvoke_of_theirs(self, retriever: Any, wait_for: WaitFor) -> None:
+        wait_for(super().test_ainvoke_returns_documents(retriever))
 
 
 def test_documents_are_found_asynchronously(client: Client, wait_for: WaitFor) -> None:

@@ -12,6 +12,7 @@ installed("langgraph.checkpoint.conformance", "langgraph.graph")
 
 from langgraph.checkpoint.conformance import checkpointer_test, validate  # noqa: E402
 from langgraph.graph import END, START, StateGraph  # noqa: E402
+
 from memsync_adapters import Client  # noqa: E402
 from memsync_adapters.langgraph_checkpoints import MemsyncSaver  # noqa: E402
 

@@ -14,16 +14,17 @@ from tests.frameworks.judges import installed
 
 installed("pydantic_ai_harness")
 
-from memsync_adapters.pydantic_ai_harness import MemsyncMemoryStore  # noqa: E402
 from pydantic_ai_harness.memory import (  # noqa: E402
     InMemoryStore,
     MemoryConflictError,
     MemoryOperation,
+    MemoryOperationConflictError,
     MemoryStore,
     MetadataMemoryStore,
     SearchableMemoryStore,
 )
-from pydantic_ai_harness.memory._store import MemoryOperationConflictError  # noqa: E402
+
+from memsync_adapters.pydantic_ai_harness import MemsyncMemoryStore  # noqa: E402
 
 pytestmark = pytest.mark.e2e
 

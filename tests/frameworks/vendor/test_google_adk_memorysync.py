@@ -1,6 +1,7 @@
 """google-adk-memorysync: the memory service."""
 
 import asyncio
+import warnings
 
 import pytest
 
@@ -8,12 +9,14 @@ from tests.frameworks.judges import installed
 
 installed("google_adk_memorysync", group="vendor")
 
-from google.adk.events import Event  # noqa: E402
-from google.adk.sessions import Session  # noqa: E402
-from google.genai import types  # noqa: E402
-from google_adk_memorysync import MemorySyncMemoryService  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the frameworks, about each other
+    from google.adk.events import Event
+    from google.adk.sessions import Session
+    from google.genai import types
+    from google_adk_memorysync import MemorySyncMemoryService
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]  # of the frameworks, about each other
 
 
 def test_session_is_added_and_found(user_id: str) -> None:

@@ -1,16 +1,20 @@
 """langchain-memorysync: message history, tools and LangGraph store."""
 
+import warnings
+
 import pytest
 
 from tests.frameworks.judges import installed
 
 installed("langchain_memorysync", group="vendor")
 
-from langchain_core.messages import AIMessage, HumanMessage  # noqa: E402
-from langchain_memorysync import MemorySyncChatMessageHistory, create_memorysync_tools  # noqa: E402
-from langchain_memorysync.langgraph import MemorySyncStore  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the frameworks, about each other
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langchain_memorysync import MemorySyncChatMessageHistory, create_memorysync_tools
+    from langchain_memorysync.langgraph import MemorySyncStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]  # of the frameworks, about each other
 
 
 def test_history_returns_messages(user_id: str) -> None:

@@ -1,6 +1,7 @@
 """llamaindex-memorysync: memory and retriever."""
 
 import asyncio
+import warnings
 
 import pytest
 
@@ -8,10 +9,12 @@ from tests.frameworks.judges import installed
 
 installed("llamaindex_memorysync", group="vendor")
 
-from llama_index.core.llms import ChatMessage  # noqa: E402
-from llamaindex_memorysync import MemorySyncMemory, MemorySyncRetriever  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the frameworks, about each other
+    from llama_index.core.llms import ChatMessage
+    from llamaindex_memorysync import MemorySyncMemory, MemorySyncRetriever
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]  # of the frameworks, about each other
 
 
 def test_what_memory_was_put_is_retrieved(user_id: str) -> None:

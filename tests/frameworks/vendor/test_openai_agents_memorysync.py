@@ -1,6 +1,7 @@
 """openai-agents-memorysync: the session."""
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from tests.frameworks.judges import installed
 
 installed("openai_agents_memorysync", group="vendor")
 
-from openai_agents_memorysync import MemorySyncSession  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the frameworks, about each other
+    from openai_agents_memorysync import MemorySyncSession
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]  # of the frameworks, about each other
 
 ITEMS: list[dict[str, Any]] = [
     {"role": "user", "content": "I live in Lisbon."},

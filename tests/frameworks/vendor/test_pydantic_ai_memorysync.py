@@ -1,6 +1,7 @@
 """pydantic-ai-memorysync: the capability."""
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from tests.frameworks.judges import installed
 
 installed("pydantic_ai_memorysync", group="vendor")
 
-from pydantic_ai import Agent, ModelResponse, TextPart  # noqa: E402
-from pydantic_ai.models.function import FunctionModel  # noqa: E402
-from pydantic_ai_memorysync import MemorySyncCapability  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the frameworks, about each other
+    from pydantic_ai import Agent, ModelResponse, TextPart
+    from pydantic_ai.models.function import FunctionModel
+    from pydantic_ai_memorysync import MemorySyncCapability
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]  # of the frameworks, about each other
 
 
 def reply(messages: list[Any], info: Any) -> ModelResponse:
