@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("adapters", "apps", "memsync", "text")
+PRODUCT = ("apps", "memsync", "text")
 OF_DJANGO = {"Meta", "Migration", "Command"}  # names that Django looks for
 
 

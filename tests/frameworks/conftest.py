@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 
 from memsync_adapters import Client
+from tests.frameworks.judges import WaitFor
 from tests.running import Up
 
 MakeClient = Callable[..., Client]
-WaitFor = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 @pytest.fixture(scope="session")

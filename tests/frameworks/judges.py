@@ -13,13 +13,15 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import pytest
+
+WaitFor = Callable[[Coroutine[Any, Any, Any]], Any]
 
 VARIABLE: Final = "FRAMEWORK_SDISTS"
 
@@ -62,3 +64,11 @@ def _their_tests(root: Path) -> Iterator[None]:
         for name in [one for one in sys.modules if one.split(".")[0] == "tests"]:
             del sys.modules[name]
         sys.modules |= ours
+
+
+def assert_passes(test: Callable[..., Any], *arguments: Any, wait_for: WaitFor | None = None, **named: Any) -> None:
+    """Run a published test, whose assertions are its own.  wait_for: runs its coroutine, if it is asynchronous."""
+    outcome = test(*arguments, **named)
+    if isinstance(outcome, Coroutine):
+        assert wait_for is not None
+        wait_for(outcome)

@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tests.frameworks.conftest import MakeClient, WaitFor
-from tests.frameworks.judges import installed
+from tests.frameworks.conftest import MakeClient
+from tests.frameworks.judges import WaitFor, installed
 
 installed("langgraph.checkpoint.conformance", "langgraph.graph")
 

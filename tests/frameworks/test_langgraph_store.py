@@ -1,11 +1,9 @@
 """MemsyncStore against the tests of LangGraph's own stores."""
 
-import inspect
-
 import pytest
 
-from tests.frameworks.conftest import MakeClient, WaitFor
-from tests.frameworks.judges import installed, published
+from tests.frameworks.conftest import MakeClient
+from tests.frameworks.judges import WaitFor, assert_passes, installed, published
 
 installed("langgraph", "psycopg_pool", "pytest_mock")
 
@@ -56,7 +54,7 @@ def store(make_client: MakeClient) -> MemsyncStore:
 
 @pytest.mark.parametrize("name", WITH_A_STORE)
 def test_postgres_stores_tests(name: str, store: MemsyncStore) -> None:
-    getattr(of_postgres, name)(store)
+    assert_passes(getattr(of_postgres, name), store)
 
 
 @pytest.mark.parametrize("name", OF_A_NEW_STORE)
@@ -65,16 +63,13 @@ def test_memory_stores_tests(
 ) -> None:
     monkeypatch.setattr(of_memory, "InMemoryStore", lambda **_: MemsyncStore(make_client()))
 
-    outcome = getattr(of_memory, name)()
-
-    if inspect.iscoroutine(outcome):
-        wait_for(outcome)
+    assert_passes(getattr(of_memory, name), wait_for=wait_for)
 
 
 @pytest.mark.parametrize("kind", ["get", "put", "delete", "search", "list_prefix", "list_suffix"])
 def test_postgres_stores_test_of_invalid_namespaces(kind: str, store: MemsyncStore) -> None:
     for namespace in (("foo.bar",), ("foo", ""), ("foo", 1)):
-        of_postgres.test_batch_rejects_invalid_namespace_labels(store, namespace, kind)
+        assert_passes(of_postgres.test_batch_rejects_invalid_namespace_labels, store, namespace, kind)
 
 
 def test_values_are_searched_by_the_fields_that_are_named(make_client: MakeClient) -> None:

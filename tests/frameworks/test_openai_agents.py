@@ -1,13 +1,12 @@
 """MemsyncSession against the tests of the OpenAI Agents SDK's own session."""
 
 import inspect
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
-from tests.frameworks.conftest import MakeClient, WaitFor
-from tests.frameworks.judges import installed, published
+from tests.frameworks.conftest import MakeClient
+from tests.frameworks.judges import WaitFor, assert_passes, installed, published
 
 installed("agents")
 
@@ -77,10 +76,7 @@ def test_their_tests(
 
     monkeypatch.setattr(judge, "SQLiteSession", Session)
 
-    outcome = getattr(judge, name)(**arguments)
-
-    if isinstance(outcome, Coroutine):
-        wait_for(outcome)
+    assert_passes(getattr(judge, name), wait_for=wait_for, **arguments)
 
 
 def test_tool_calls_come_back_as_they_were(client: Client, wait_for: WaitFor) -> None:

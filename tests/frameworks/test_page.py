@@ -46,5 +46,7 @@ def test_examples_of_the_page_work(section: str, make_client: MakeClient, monkey
 
     monkeypatch.setattr(memsync_adapters, "Client", client)
 
-    for code in sections()[section]:
+    codes = sections()[section]
+    assert all("assert" in code for code in codes)
+    for code in codes:
         exec(compile(code, str(PAGE), "exec"), {"__name__": "example"})  # noqa: S102  (ours)

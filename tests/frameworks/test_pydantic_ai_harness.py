@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.conftest import MakeClient, WaitFor
-from tests.frameworks.judges import installed
+from tests.frameworks.conftest import MakeClient
+from tests.frameworks.judges import WaitFor, installed
 
 installed("pydantic_ai_harness")
 
