@@ -1,10 +1,14 @@
 """The vendor's published adapters, unmodified, told where this server is by the two variables that they read."""
 
+import os
 from uuid import uuid4
 
 import pytest
 
 from tests.running import Up
+
+# CrewAI would report to its vendor, and wait for that at the end.  It reads this when it is imported.
+os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
 
 
 @pytest.fixture
