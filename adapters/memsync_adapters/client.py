@@ -9,7 +9,6 @@ import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -69,7 +68,7 @@ class Client:
         }
         self._client = httpx.Client(**self._options)
         # An asynchronous client belongs to the event loop that opened its connections.
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     def run(self, steps: Steps[Result]) -> Result:
         """Carry out an operation.  Raises MemsyncError."""
@@ -84,10 +83,7 @@ class Client:
 
     async def arun(self, steps: Steps[Result]) -> Result:
         """Carry out an operation without blocking.  Raises MemsyncError."""
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = httpx.AsyncClient(**self._options)
+        client = self._client_of(asyncio.get_running_loop())
         answer: Json | MemsyncError | None = None
         try:
             while True:
@@ -106,6 +102,12 @@ class Client:
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
+
+    def _client_of(self, loop: asyncio.AbstractEventLoop) -> httpx.AsyncClient:
+        if loop not in self._clients:
+            self._clients = {one: client for one, client in self._clients.items() if not one.is_closed()}
+            self._clients[loop] = httpx.AsyncClient(**self._options)
+        return self._clients[loop]
 
     def _request(self, client: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
         owner = {"tenant_id": self.tenant_id, "user_id": self.user_id}

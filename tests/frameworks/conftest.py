@@ -1,7 +1,9 @@
 """Clients of a running server for the adapters of frameworks, each of an end user of its own."""
 
 import asyncio
+import gc
 import signal
+import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,15 @@ def served(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Ite
     up = Up(tmp_path_factory.mktemp("frameworks") / "home", prepared=prepared_home)
     yield up
     up.stop(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connections_that_nobody_closes() -> Iterator[None]:
+    """Of event loops that frameworks run in threads, and of adapters that have no way to close them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture

@@ -49,14 +49,14 @@ class PlaceInput(StateInput):
     key = Name()
 
 
-class Version(Word):
+class StateVersion(Word):
     """The version of an item, as responses name it; "0" if there is to be none."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(pattern=r"[0-9]{1,20}(?:\.[0-9]{1,10})?", **options)
 
 
-class StateFilter(JsonObject):
+class ValueFilter(JsonObject):
     """Values that an item must have, by field: a value, or an object of operators."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class ItemInput(Input):
     ttl_seconds = Whole(
         required=False, min_value=1, max_value=LONGEST_TTL, help_text="Delete it after this time; by default never."
     )
-    if_version = Version(
+    if_version = StateVersion(
         required=False, help_text='Only if the item has this version; "0": only if there is none. Else 409.'
     )
 
@@ -96,7 +96,7 @@ class PutStateInput(ItemInput, StateInput, WriteInput):
 
 class ListStateInput(StateInput):
     namespace_prefix = Names(default=tuple, max_length=DEEPEST)
-    filter = StateFilter(required=False, help_text=OF_NEWEST)
+    filter = ValueFilter(required=False, help_text=OF_NEWEST)
     order = Choice(
         choices=state_queries.ORDERS,
         default=state_queries.NEWEST,
@@ -109,7 +109,7 @@ class ListStateInput(StateInput):
 class SearchStateInput(StateInput):
     query = Text(max_length=1_000_000)
     namespace_prefix = Names(default=tuple, max_length=DEEPEST)
-    filter = StateFilter(required=False)
+    filter = ValueFilter(required=False)
     limit = Clamped(lowest=1, highest=MOST_FOUND, default=10)
 
 

@@ -12,7 +12,7 @@ from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.v1.body_identity import NamedView
 from apps.api.v1.history_fields import Entries, Name, Names, kept_id
-from apps.api.v1.state import DEEPEST, WHOSE, ItemInput, StateInput, StateOutput, Version, item_body, new_state
+from apps.api.v1.state import DEEPEST, WHOSE, ItemInput, StateInput, StateOutput, StateVersion, item_body, new_state
 from apps.history.state_writes import Put, Removal, Removed
 from apps.ingest.conversation_sync import change_state
 
@@ -26,7 +26,7 @@ class RemovalInput(Input):
 
     namespace = Names(allow_empty=False, max_length=DEEPEST)
     key = Name()
-    if_version = Version(required=False, help_text="Only if the item has this version. Else 409.")
+    if_version = StateVersion(required=False, help_text="Only if the item has this version. Else 409.")
 
 
 class StateBatchInput(StateInput):
