@@ -77,7 +77,7 @@ MAIN: dict[str, Columns] = {
     "history_stateitem": Columns(
         sealed="item_ct embedding_ct",
         keyed="item_mac namespace_mac prefix_macs",
-        plain="id created_at tenant_id space_id revision updated_at is_indexed embedder key_version",
+        plain="id created_at tenant_id space_id revision updated_at expires_at is_indexed embedder key_version",
     ),
     "sources_externalobject": Columns(
         sealed="about_ct",

@@ -94,6 +94,7 @@ app.conf.beat_schedule = {
     # More frequent than the checkpoint interval, since a thousand rows make a checkpoint due early.
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
+    "delete expired state items": {"task": "ingest.purge_expired_state", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
     "erase what was confirmed": {
         "task": "retention.carry_out_erasures",

@@ -109,6 +109,7 @@ from apps.api.v1.state import (
     PutStateView,
     SearchStateView,
 )
+from apps.api.v1.state_batch import BatchStateView
 from apps.api.v1.status import StatusView
 from apps.api.v1.types import SplitTypeView, SunsetTypeView, TypeChangeView, TypesView, UndoTypeChangeView
 
@@ -192,6 +193,7 @@ urlpatterns = [
     path("v1/history/list", ListHistoryView.as_view()),
     path("v1/history/delete", DeleteHistoryView.as_view()),
     path("v1/state/put", PutStateView.as_view()),
+    path("v1/state/batch", BatchStateView.as_view()),
     path("v1/state/get", GetStateView.as_view()),
     path("v1/state/list", ListStateView.as_view()),
     path("v1/state/search", SearchStateView.as_view()),

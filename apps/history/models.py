@@ -78,6 +78,7 @@ class StateItem(ScopedModel):
     prefix_macs = ArrayField(models.BinaryField(max_length=16))
     revision = models.IntegerField(default=0, help_text="Of the value; bound into its seals.")
     updated_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
     is_indexed = models.BooleanField(default=True)
     embedder = models.CharField(max_length=48, blank=True)
     key_version = models.IntegerField()
@@ -93,6 +94,9 @@ class StateItem(ScopedModel):
         indexes = (
             models.Index(fields=("tenant", "space", "-updated_at", "-id"), name="state_newest"),
             models.Index(fields=("tenant", "space", "namespace_mac"), name="state_namespace"),
+            models.Index(
+                fields=("tenant", "expires_at"), condition=models.Q(expires_at__isnull=False), name="state_expires"
+            ),
             models.Index(fields=("tenant", "key_version", "id"), name="state_key_version"),
         )
 

@@ -1,6 +1,9 @@
 """The keyed hashes by which state items are found, and querysets that use them."""
 
 from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Q
 
 from apps.core.scoping import ScopedQuerySet
 from apps.crypto.services import SpaceCipher
@@ -37,6 +40,13 @@ def rows_of_space(scope: Scope) -> ScopedQuerySet[StateItem]:
     return StateItem.objects.within(scope).filter(space_id=scope.space.id)
 
 
-def rows_below(scope: Scope, cipher: SpaceCipher, source: str, prefix: Sequence[str]) -> ScopedQuerySet[StateItem]:
-    """The items in a namespace of a source and below it."""
-    return rows_of_space(scope).filter(prefix_macs__contains=[namespace_mac(cipher, source, prefix)])
+def live_rows(scope: Scope, *, now: datetime) -> ScopedQuerySet[StateItem]:
+    """The items of the scope's one space that have not expired."""
+    return rows_of_space(scope).filter(Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+def rows_below(
+    scope: Scope, cipher: SpaceCipher, source: str, prefix: Sequence[str], *, now: datetime
+) -> ScopedQuerySet[StateItem]:
+    """The live items in a namespace of a source and below it."""
+    return live_rows(scope, now=now).filter(prefix_macs__contains=[namespace_mac(cipher, source, prefix)])

@@ -20,7 +20,10 @@ Columns = tuple[bytes, bytes | None]  # the item's JSON, and its embedding at ha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedState:
-    """A state item decrypted for its owner.  given_text: the text stored with it, if any.  score: of a search."""
+    """A state item decrypted for its owner.  given_text: the text stored with it, if any.  score: of a search.
+
+    version: changes with each change of the item, and is never used again, not even after a deletion.
+    """
 
     id: int
     namespace: tuple[str, ...]
@@ -32,6 +35,8 @@ class OpenedState:
     is_indexed: bool
     created_at: datetime
     updated_at: datetime
+    expires_at: datetime | None
+    version: str
     score: float | None = None
 
     @property
@@ -68,8 +73,15 @@ def open_state(row: StateItem, cipher: SpaceCipher, *, score: float | None = Non
         is_indexed=row.is_indexed,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        version=version_of(row),
         score=score,
     )
+
+
+def version_of(row: StateItem) -> str:
+    """No two items have one ID, and each change of one raises its revision."""
+    return f"{row.pk}.{row.revision}"
 
 
 def open_embedding(row: StateItem, cipher: SpaceCipher) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded
 from apps.history import state_writes, turns
 from apps.history.state_sealing import OpenedState
-from apps.history.state_writes import NewState, Put
+from apps.history.state_writes import NewState, Put, Removal, Removed
 from apps.history.turns import NewTurn, OpenedTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -119,6 +119,35 @@ def put_state(
         return Stored(put=done, was_distilled=wanted, deleted_facts=gone)
 
     return in_space(scope, SpaceOwner.end_user(end_user), put, now=now)
+
+
+def change_state(
+    scope: Scope, end_user: str, changes: Sequence[NewState | Removal], *, now: datetime
+) -> list[Put | Removed]:
+    """Put and delete several state items, all or none; see ``apps.history.state_writes.change``."""
+
+    def change(mine: Scope) -> list[Put | Removed]:
+        done = state_writes.change(mine, changes, now=now)
+        gone = [one.id for one in done if isinstance(one, Removed) and one.id is not None]
+        unlink(mine, gone, with_facts=False, now=now)
+        return done
+
+    return in_space(scope, SpaceOwner.end_user(end_user), change, now=now)
+
+
+def purge_expired_state(scope: Scope, *, now: datetime) -> int:
+    """Delete the tenant's expired state items; returns how many.  Memories extracted from them stay."""
+    count = 0
+    for space in state_writes.expired_spaces(scope, now=now):
+        mine = scope.in_spaces(space)
+        try:
+            with tenant_transaction(mine):
+                ids = state_writes.purge_expired(mine, now=now)
+                unlink(mine, ids, with_facts=False, now=now)
+        except SpaceShredded:
+            continue  # nothing in it can be read any more, and its rows go with it
+        count += len(ids)
+    return count
 
 
 def delete_state(

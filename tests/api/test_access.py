@@ -595,6 +595,15 @@ TABLE = (
         varying=("item", "created"),
     ),
     Row(
+        route="/v1/state/batch",
+        method="POST",
+        permission="state:write",
+        body=NAMED | {"puts": [{"namespace": ["n"], "key": "k", "value": {"n": 1}}]},
+        status=200,
+        stranger=200,
+        varying=("items",),
+    ),
+    Row(
         route="/v1/state/get",
         method="POST",
         permission="state:read",

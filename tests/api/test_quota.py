@@ -30,6 +30,11 @@ ROUTES: Mapping[str, tuple[Any, int, Any]] = {
     ),
     "/v1/history/list": ({**NAMED, "session_id": "s"}, 200, {"items": [], "total": 0}),
     "/v1/state/put": ({**STATE, "value": {"a": 1}}, 200, {"item": {}, "created": False, "status": "skipped"}),
+    "/v1/state/batch": (
+        {**NAMED, "puts": [{"namespace": ["n"], "key": "k", "value": {"a": 1}}]},
+        200,
+        {"items": [], "deleted_ids": [], "status": "skipped"},
+    ),
     "/v1/state/get": (STATE, 200, {"item": None}),
     "/v1/state/list": (NAMED, 200, {"items": [], "total": 0}),
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.architecture.tracked import ROOT, tracked
 
-PRODUCT = ("apps", "memsync", "text", "training", "benchmarks", "scripts")
+PRODUCT = ("apps", "memsync", "text", "adapters", "training", "benchmarks", "scripts")
 MOST_LINES = 400
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.architecture.tracked import ROOT, tracked
 
-FOLDERS = ("apps", "memsync", "text", "benchmarks", "templates", "docs")
+FOLDERS = ("adapters", "apps", "memsync", "text", "benchmarks", "templates", "docs")
 PATTERNS = [
     *(f":(glob){folder}/**/*.{ending}" for folder in FOLDERS for ending in ("py", "md", "html")),
     ":(glob)training/*.py",

@@ -214,6 +214,10 @@ def keep_transcripts(visitor: Visitor) -> None:
     call("/v1/state/put", **state, value=value, text=f"about {take('state text')}", index=True, extract=True)
     call("/v1/state/get", **state)
     call("/v1/state/search", query=f"about {take('state query')}")
+    batch = {"namespace": [take("batch namespace")], "key": take("batch key"), "value": {"is": take("batch value")}}
+    call("/v1/state/batch", puts=[batch | {"ttl_seconds": 60}], deletes=[{"namespace": ["n"], "key": take("no key")}])
+    call("/v1/state/list", filter={take("filter field"): take("filter value")}, order="key")
+    call("/v1/state/namespaces", suffix=[take("suffix")])
 
 
 def waiting(visitor: Visitor, who: dict[str, str]) -> int:

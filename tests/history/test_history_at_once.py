@@ -72,6 +72,24 @@ def test_same_turn_told_at_once_is_a_replay_for_all_but_one(scope: Scope) -> Non
         assert Memory.objects.within(scope).count() == 1
 
 
+def test_of_conditional_puts_at_once_one_is_done(scope: Scope) -> None:
+    def put(number: int) -> bool:
+        new = NewState(
+            namespace=("n",),
+            key="k",
+            value={"n": number},
+            source="api",
+            is_indexed=False,
+            if_version=state_writes.ABSENT,
+        )
+        try:
+            return state_writes.put(scope, new, now=NOW).is_new
+        except state_writes.StateVersionConflict:
+            return False
+
+    assert sum(at_once(put)) == 1
+
+
 def test_puts_into_one_place_at_once_leave_one_object(scope: Scope) -> None:
     at_once(
         lambda number: state_writes.put(

@@ -203,7 +203,7 @@ _SECTIONS: Final[list[Section]] = [
     Section(
         kind="state",
         model=StateItem,
-        plain=("updated_at", "created_at"),
+        plain=("updated_at", "expires_at", "created_at"),
         left_out=("embedding_ct",),
         table=state_sealing.STATE,
     ),
