@@ -256,6 +256,7 @@ _REFUSALS: Final = (
     ("Refused", "Refusal"),
     ("ProfileRefused", "ProfileRefusal"),
     ("PlatformRefused", "PlatformRefusal"),
+    ("Mem0Refused", "Mem0Refusal"),
 )
 
 
