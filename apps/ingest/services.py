@@ -51,7 +51,7 @@ def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_l
 def remember_for(
     scope: Scope, end_user: str, proposals: Sequence[Proposal], *, embeds_later: bool = False, now: datetime
 ) -> tuple[Scope, list[Outcome]]:
-    """As ``remember``, in the space of this end user, who is created if unknown; also returns the scope of that space."""
+    """As ``remember_owned``, of this end user."""
     return remember_owned(scope, SpaceOwner.end_user(end_user), proposals, embeds_later=embeds_later, now=now)
 
 

@@ -1,6 +1,6 @@
 """The base of the views of mem0's clients (docs/mem0.md): errors, owners of memories, and their IDs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -47,7 +47,7 @@ class Mem0Schema(ApiSchema):
 
 
 class Mem0Input(Input):
-    """A body.  unbuilt: fields that mem0 has and this server does not: refused as such, unless they are null or false."""
+    """A body.  unbuilt: fields that mem0 has and this server does not: refused as such, unless null or false."""
 
     passed_over = IGNORED
     unbuilt: ClassVar[tuple[str, ...]] = ()
@@ -165,7 +165,3 @@ def page_links(view: Mem0View, *, page: int, page_size: int, total: int) -> dict
 
 def paged(items: Sequence[Any], *, page: int, page_size: int) -> Sequence[Any]:
     return items[(page - 1) * page_size : page * page_size]
-
-
-def joined(names: Iterable[str]) -> str:
-    return ", ".join(names)

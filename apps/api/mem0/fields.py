@@ -25,22 +25,17 @@ class OwnMetadata(Metadata):
         return metadata
 
 
-class LastDay(Label):
+@extend_schema_field({"type": "string", "format": "date"})
+class LastDay(serializers.Field[datetime, Any, Any, Any]):
     """A day as YYYY-MM-DD, on which it is found for the last time.  Validates to its end."""
 
     default_error_messages = MESSAGES | {"day": "must be a day, such as 2027-01-31"}
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=10, **options)
-
-    def to_internal_value(self, data: Any) -> Any:
-        end = end_of_day(super().to_internal_value(data))
+    def to_internal_value(self, data: Any) -> datetime:
+        end = end_of_day(data) if isinstance(data, str) else None
         if end is None:
             self.fail("day")
         return end
-
-    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
-        return {"format": "date"}
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": LATEST})

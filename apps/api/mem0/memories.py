@@ -50,7 +50,7 @@ class ChangedFields(Mem0Input):
     """What changes: at least one field."""
 
     unbuilt = ("timestamp",)
-    some_of = ("text", "metadata")
+    some_of: ClassVar[tuple[str, ...]] = ("text", "metadata")
 
     text = Text(required=False, max_length=MAX_TEXT)
     metadata = OwnMetadata(required=False, help_text="Replaces all metadata.")
@@ -329,7 +329,7 @@ def _changed(scope: Scope, number: int, fields: Mapping[str, Any], *, now: datet
 
 
 def _history(memory_id: str, versions: Sequence[OpenedMemory]) -> list[dict[str, Any]]:
-    entries = []
+    entries: list[dict[str, Any]] = []
     before: str | None = None
     for version in versions:
         text = content_of(version).value
