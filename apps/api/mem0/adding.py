@@ -91,7 +91,7 @@ class AddedDataOutput(serializers.Serializer[Any]):
 
 class AddedOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
-    event = serializers.ChoiceField(choices=["ADD"])
+    event = serializers.CharField(help_text="ADD.")
 
     def get_fields(self) -> dict[str, Any]:
         return super().get_fields() | {"data": AddedDataOutput()}  # ``data`` is a property of serializers
@@ -99,14 +99,14 @@ class AddedOutput(serializers.Serializer[Any]):
 
 class Mem0AddOutput(serializers.Serializer[Any]):
     event_id = serializers.UUIDField()
-    status = serializers.ChoiceField(choices=["SUCCEEDED"])
+    status = serializers.CharField(help_text="SUCCEEDED.")
     results = AddedOutput(many=True)
 
 
-class EventOutput(serializers.Serializer[Any]):
+class Mem0EventOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
-    event_type = serializers.ChoiceField(choices=["ADD"])
-    status = serializers.ChoiceField(choices=["SUCCEEDED"])
+    event_type = serializers.CharField(help_text="ADD.")
+    status = serializers.CharField(help_text="SUCCEEDED.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     completed_at = serializers.DateTimeField()
@@ -125,7 +125,7 @@ class Mem0EventsOutput(serializers.Serializer[Any]):
     count = serializers.IntegerField()
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
-    results = EventOutput(many=True)
+    results = Mem0EventOutput(many=True)
 
 
 class Mem0AddView(Mem0View):
@@ -166,7 +166,7 @@ class Mem0AddView(Mem0View):
 class Mem0EventView(Mem0View):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @operation("mem0_event", parameters=[Mem0Parameters], responses=EventOutput)
+    @operation("mem0_event", parameters=[Mem0Parameters], responses=Mem0EventOutput)
     def get(self, request: Request, event_id: str) -> Response:
         """What an add stored, as far as it is still there."""
         self.read_parameters(Mem0Parameters)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from apps.api.errors import NotImplementedHere, status_of
+from apps.api.fields import Label
 from apps.api.input_serializers import Input, Parameters
 from apps.api.mem0.filters import ANY, IDS, FilterMalformed, Owners
 from apps.api.mem0.ids import EVENT, Mem0Id
@@ -65,6 +66,8 @@ class Mem0Parameters(Parameters):
     """A query string."""
 
     passed_over = IGNORED
+
+    source = Label(required=False, help_text="Ignored.")  # type: ignore[assignment]  # the wire's name, not DRF's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

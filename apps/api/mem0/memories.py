@@ -136,7 +136,7 @@ class VersionOutput(serializers.Serializer[Any]):
     memory_id = serializers.UUIDField()
     old_memory = serializers.CharField(allow_null=True)
     new_memory = serializers.CharField()
-    event = serializers.ChoiceField(choices=["ADD", "UPDATE"])
+    event = serializers.CharField(help_text="ADD or UPDATE.")
     input = serializers.JSONField(allow_null=True, help_text="Messages are not kept: null.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
