@@ -29,6 +29,7 @@ ALWAYS: tuple[Callable[[Visitor], None], ...] = (
     doors.change,
     doors.keep_transcripts,
     doors.keep_profiles,
+    doors.use_mem0,
     doors.bring_files,
     doors.be_wrong,
     doors.ask_for_what_is_not_there,

@@ -422,3 +422,14 @@ def test_a_bad_key_is_told_in_detail(ana: Mem0Caller) -> None:
     assert ana("GET", "/v1/ping/")["status"] == "ok"
     assert "detail" in stranger("GET", "/v1/ping/", status=401)
     assert "detail" in Mem0Caller(Caller(None, None))("GET", "/v1/ping/", status=401)
+
+
+def test_a_read_across_projects_finds_an_updated_memory(ana: Mem0Caller, acme: OpenedTenant) -> None:
+    memory_id = ana.added("Ana lives in Lisbon.", user_id="ana")
+    ana("PUT", f"/v1/memories/{memory_id}/", {"text": "Ana lives in Porto."})
+    key = make_api_key(acme.scope, scopes=[*DEFAULT, "org:cross_project_read"]).text
+    across = Mem0Caller(caller_with(key).caller.with_headers(X_Allow_Cross_Project="true"))
+
+    assert across.get(memory_id)["memory"] == "Ana lives in Porto."
+
+    assert across.texts(ANA) == ["Ana lives in Porto."]

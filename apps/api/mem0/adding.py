@@ -16,13 +16,13 @@ from apps.api.fields import Flag, Label, WholeInQuery
 from apps.api.input_serializers import Input
 from apps.api.mem0.base import (
     EventNotFound,
-    Labels,
     Mem0Input,
     Mem0Parameters,
     Mem0View,
+    OwnerLabels,
     page_links,
 )
-from apps.api.mem0.fields import Filters, LastDay, MessageContent, OwnMetadata, Seconds, id_fields
+from apps.api.mem0.fields import FilterExpression, LastDay, MessageContent, OwnMetadata, Seconds, id_fields
 from apps.api.mem0.filters import IDS
 from apps.api.mem0.ids import EVENT, Mem0Id
 from apps.api.mem0.output import LABELLED, LABELS, id_of
@@ -67,7 +67,7 @@ class Mem0AddInput(Mem0Input):
     )
 
     messages = Entries(child=MessageInput(), max_length=MOST_MESSAGES, allow_empty=False)
-    filters = Filters(required=False, help_text="The IDs, if the body has none.")
+    filters = FilterExpression(required=False, help_text="The IDs, if the body has none.")
     metadata = OwnMetadata(required=False)
     infer = Flag(default=True, help_text="false: store each message as it is.")
     expiration_date = LastDay(required=False)
@@ -114,7 +114,7 @@ class Mem0EventOutput(serializers.Serializer[Any]):
     results = AddedOutput(many=True, help_text="What is left of it.")
 
 
-class EventsInput(Mem0Parameters):
+class Mem0EventsInput(Mem0Parameters):
     """Which page."""
 
     page = WholeInQuery(default=1, min_value=1, max_value=1_000)
@@ -191,10 +191,10 @@ class Mem0EventsView(Mem0View):
     # It names what belongs to every end user.
     permissions: ClassVar = {"GET": "exports:read"}
 
-    @operation("mem0_events", parameters=[EventsInput], responses=Mem0EventsOutput)
+    @operation("mem0_events", parameters=[Mem0EventsInput], responses=Mem0EventsOutput)
     def get(self, request: Request) -> Response:
         """The adds of all end users and agents that stored something, newest first, without what they stored."""
-        asked, scope, now = self.read_parameters(EventsInput), self.scope(), self.now()
+        asked, scope, now = self.read_parameters(Mem0EventsInput), self.scope(), self.now()
         scope = scope.in_spaces(*(one.space for one in list_owners(scope, now=now)))
         page, size = asked["page"], asked["page_size"]
         found = list_changes(scope, limit=size, offset=(page - 1) * size, now=now)
@@ -206,7 +206,7 @@ class Mem0EventsView(Mem0View):
 _LATEST_MS: Final = 253_402_300_799_000
 
 
-def _proposals(fields: Mapping[str, Any], labels: Labels, *, now: datetime) -> list[Proposal]:
+def _proposals(fields: Mapping[str, Any], labels: OwnerLabels, *, now: datetime) -> list[Proposal]:
     """Raises ValidationError for an end in the past."""
     stated = {name: getattr(labels, name) for name in LABELLED if getattr(labels, name) is not None}
     metadata = fields.get("metadata", {}) | ({LABELS: stated} if stated else {})

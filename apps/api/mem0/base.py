@@ -71,7 +71,7 @@ class Mem0Parameters(Parameters):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class OwnerLabels:
     """Whose a memory is, as mem0 names it; None where nobody is named."""
 
     user_id: str | None = None
@@ -106,9 +106,9 @@ class Mem0View(ApiView):
 
     # --- for handlers -------------------------------------------------------------------------------------------------
 
-    def labels(self, fields: Mapping[str, Any]) -> Labels:
+    def labels(self, fields: Mapping[str, Any]) -> OwnerLabels:
         """Those that a body or a query string names.  Raises EndUserMalformed."""
-        return Labels(**{name: self.end_user(fields[name]) for name in IDS if fields.get(name) is not None})
+        return OwnerLabels(**{name: self.end_user(fields[name]) for name in IDS if fields.get(name) is not None})
 
     def found(self, memory_id: str, *, writes: bool = False) -> tuple[Scope, OwnedSpace, int]:
         """A scope with the one space that an ID names, whose it is, and the memory's number.  Raises MemoryNotFound."""

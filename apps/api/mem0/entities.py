@@ -35,7 +35,7 @@ class PingOutput(serializers.Serializer[Any]):
     user_email = serializers.CharField(allow_null=True, help_text="A key is of no person: null.")
 
 
-class EntitiesInput(Mem0Parameters):
+class Mem0EntitiesInput(Mem0Parameters):
     """Which page."""
 
     page = WholeInQuery(default=1, min_value=1, max_value=1_000)
@@ -74,10 +74,10 @@ class PingView(Mem0View):
 class Mem0EntitiesView(Mem0View):
     permissions: ClassVar = {"GET": NAMES_PEOPLE}
 
-    @operation("mem0_entities", parameters=[EntitiesInput], responses=Mem0EntitiesOutput)
+    @operation("mem0_entities", parameters=[Mem0EntitiesInput], responses=Mem0EntitiesOutput)
     def get(self, request: Request) -> Response:
         """The newest 1,000 end users and agents with memories.  Apps and runs are not listed."""
-        asked, scope = self.read_parameters(EntitiesInput), self.scope()
+        asked, scope = self.read_parameters(Mem0EntitiesInput), self.scope()
         found = list_owners(scope, now=self.now())
         page, size = asked["page"], asked["page_size"]
         shown = paged(found, page=page, page_size=size)

@@ -85,7 +85,7 @@ def _is_text(part: Any) -> bool:
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
-class Filters(serializers.Field[Any, Any, Any, Any]):
+class FilterExpression(serializers.Field[Any, Any, Any, Any]):
     """An expression of the filter language (``apps.api.mem0.filters``), which the handler reads."""
 
     default_error_messages = MESSAGES

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Text
 from apps.api.input_serializers import Input
 from apps.api.mem0.adding import minutes_until
-from apps.api.mem0.base import Labels, Mem0Input, Mem0Parameters, Mem0View, NotBuilt, OwnerMissing
+from apps.api.mem0.base import Mem0Input, Mem0Parameters, Mem0View, NotBuilt, OwnerLabels, OwnerMissing
 from apps.api.mem0.fields import LastDay, OwnMetadata, id_fields
 from apps.api.mem0.filters import ANY, IDS, Condition, Join, owners_of
 from apps.api.mem0.output import LABELS, Mem0MemoryOutput, MessageOutput, facts_of, memory_body
@@ -147,10 +147,10 @@ class Mem0MemoryView(Mem0View):
     permission_classes = (KeyMayRetire,)
 
     @operation("mem0_get", parameters=[Mem0Parameters], responses=Mem0MemoryOutput)
-    def get(self, request: Request, memory_id: str) -> Response:
+    def get(self, request: Request, mem0_id: str) -> Response:
         """Get a memory."""
         self.read_parameters(Mem0Parameters)
-        scope, owned, number = self.found(memory_id)
+        scope, owned, number = self.found(mem0_id)
         memory = get_numbered(scope, number, now=self.now())
         read_log.record_read(scope)
         return Response(memory_body(facts_of(memory, owned.owner)))
@@ -162,22 +162,22 @@ class Mem0MemoryView(Mem0View):
         examples=[OpenApiExample("another text", {"text": "Ana is vegetarian."}, request_only=True)],
         responses=Mem0MemoryOutput,
     )
-    def put(self, request: Request, memory_id: str) -> Response:
+    def put(self, request: Request, mem0_id: str) -> Response:
         """Change a memory: its ID stays.  What it said before stays in its history."""
         self.read_parameters(Mem0Parameters)
         fields, now = self.read(Mem0UpdateInput), self.now()
-        scope, owned, number = self.found(memory_id, writes=True)
+        scope, owned, number = self.found(mem0_id, writes=True)
         memory = _changed(scope, number, fields, now=now)
         return Response(memory_body(facts_of(memory, owned.owner)))
 
     @operation("mem0_delete", request=None, parameters=[DeleteInput], responses=MessageOutput)
-    def delete(self, request: Request, memory_id: str) -> Response:
+    def delete(self, request: Request, mem0_id: str) -> Response:
         """Soft-delete a memory: a person can restore it for seven days.
 
         Refused for every API key (403 `STEP_UP_REQUIRED`) unless the tenant's owner has set `key_deletes=retire`.
         """
         self.read_parameters(DeleteInput)
-        scope, _, number = self.found(memory_id)
+        scope, _, number = self.found(mem0_id)
         _delete(scope, number, now=self.now())
         return Response({"message": "Memory deleted successfully!"})
 
@@ -186,15 +186,15 @@ class Mem0HistoryView(Mem0View):
     permissions: ClassVar = {"GET": "memory:read"}
 
     @operation("mem0_history", parameters=[Mem0Parameters], responses=VersionOutput(many=True))
-    def get(self, request: Request, memory_id: str) -> Response:
+    def get(self, request: Request, mem0_id: str) -> Response:
         """What a memory said, oldest first: an ADD, then an UPDATE for each new text."""
         self.read_parameters(Mem0Parameters)
-        scope, _, number = self.found(memory_id)
+        scope, _, number = self.found(mem0_id)
         now = self.now()
         get_numbered(scope, number, now=now)
         versions = versions_of(scope, number, now=now)
         read_log.record_read(scope)
-        return Response(_history(memory_id, versions))
+        return Response(_history(mem0_id, versions))
 
 
 class Mem0MemoriesView(Mem0View):
@@ -280,7 +280,7 @@ class Mem0FeedbackView(Mem0View):
         return Response({"id": fields["memory_id"], "feedback": fields["feedback"], "feedback_reason": reason})
 
 
-def delete_all(view: Mem0View, labels: Labels) -> int:
+def delete_all(view: Mem0View, labels: OwnerLabels) -> int:
     """Soft-delete the memories with all of these IDs; returns how many.  Raises OwnerMissing, NotBuilt."""
     named = {name: value for name in IDS if (value := getattr(labels, name)) is not None}
     if not named:

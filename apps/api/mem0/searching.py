@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.api.collection_fields import FilledLabels, Metadata
 from apps.api.fields import Flag, Fraction, Moment, Text, Whole, WholeInQuery
 from apps.api.mem0.base import Mem0Input, Mem0Parameters, Mem0View, page_links, paged
-from apps.api.mem0.fields import Filters
+from apps.api.mem0.fields import FilterExpression
 from apps.api.mem0.filters import (
     Condition,
     Expression,
@@ -41,7 +41,7 @@ class NarrowedInput(Mem0Input):
 
     unbuilt = ("show_expired", "reference_date")
 
-    filters = Filters(help_text="Conditions, of which one names a user, agent, app or run (docs/mem0.md).")
+    filters = FilterExpression(help_text="Conditions, of which one names a user, agent, app or run (docs/mem0.md).")
     categories = FilledLabels(required=False, help_text="Any of them.")
     latest_only = Flag(required=False, help_text="No effect: replaced memories are never found.")
 
