@@ -1,7 +1,8 @@
 """Authentication of API requests: the scope of an API key, or of a signed-in user.
 
 A bearer token is checked before an ``X-API-Key``, and an invalid one fails the request even if the key beside it is
-valid.  Beside a valid one any other key is refused, because the request does not say which of the two it uses.
+valid.  Beside a valid one any other key is refused, because the request does not say which of the two it uses.  The
+scheme ``Token`` comes last.
 """
 
 import re
@@ -55,7 +56,7 @@ class KeyInQuery(Malformed):
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """``X-API-Key: ms_…``, or the same key as a bearer token.
+    """``X-API-Key: ms_…``, or the same key as a bearer token, or as ``Token``, the scheme of mem0's clients.
 
     ``request.user`` is the key's Scope, without a space, in its home environment or the one that X-Environment names;
     ``request.auth`` holds the key's other attributes.
@@ -63,7 +64,7 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated]:
         _refuse_in_query(request)
-        raw = _bearer(request) or _key(request)
+        raw = _credential(request, "bearer") or _key(request) or _credential(request, "token")
         if not raw:
             raise KeyMissing
         if _is_signed_in(request):
@@ -90,7 +91,7 @@ class BearerAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Any, SignedIn] | None:
         _refuse_in_query(request)
-        token = _bearer(request)
+        token = _credential(request, "bearer")
         if not token.startswith(api_sessions.ACCESS):
             return None
         if _is_signed_in(request):
@@ -165,9 +166,10 @@ def _refuse_in_query(request: Request) -> None:
         raise KeyInQuery
 
 
-def _bearer(request: Request) -> str:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+def _credential(request: Request, scheme: str) -> str:
+    """Of the Authorization header, if it has this scheme; else empty."""
+    sent, _, credential = request.headers.get("Authorization", "").partition(" ")
+    return credential.strip() if sent.lower() == scheme else ""
 
 
 def _key(request: Request) -> str:

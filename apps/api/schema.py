@@ -256,6 +256,7 @@ _REFUSALS: Final = (
     ("Refused", "RefusalOutput"),
     ("ProfileRefused", "ProfileRefusalOutput"),
     ("PlatformRefused", "PlatformRefusalOutput"),
+    ("Mem0Refused", "Mem0RefusalOutput"),
 )
 
 

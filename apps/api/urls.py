@@ -1,4 +1,5 @@
 """The list of routes.  No trailing slashes, because the published client cannot follow a redirect; literals before ids.
+Those of mem0's clients end in one, because theirs do.
 
 Each route has its row in tests/api/test_access.py.
 """
@@ -51,6 +52,23 @@ from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
 from apps.api.mcp.connected import MemoryMcpView
 from apps.api.mcp.views import GraphMcpView, TypedMcpView
+from apps.api.mem0.adding import Mem0AddView, Mem0EventsView, Mem0EventView
+from apps.api.mem0.entities import Mem0EntitiesView, Mem0EntityView, PingView
+from apps.api.mem0.memories import (
+    Mem0BatchView,
+    Mem0FeedbackView,
+    Mem0HistoryView,
+    Mem0MemoriesView,
+    Mem0MemoryView,
+)
+from apps.api.mem0.searching import Mem0ListView, Mem0SearchView
+from apps.api.mem0.unbuilt import (
+    UnbuiltExportsView,
+    UnbuiltProfilesView,
+    UnbuiltProjectsView,
+    UnbuiltSummaryView,
+    UnbuiltWebhooksView,
+)
 from apps.api.memory.add import AddView
 from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
@@ -232,6 +250,26 @@ urlpatterns = [
     path("api/v1/memory-nodes", MemoryNodesView.as_view()),
     path("v1/mcp", MemoryMcpView.as_view()),
     path("v1/mcp/graph", GraphMcpView.as_view()),
+    path("v1/ping/", PingView.as_view()),
+    path("v3/memories/add/", Mem0AddView.as_view()),
+    path("v3/memories/search/", Mem0SearchView.as_view()),
+    path("v3/memories/", Mem0ListView.as_view()),
+    path("v1/event/<str:event_id>/", Mem0EventView.as_view()),
+    path("v1/events/", Mem0EventsView.as_view()),
+    path("v1/memories/", Mem0MemoriesView.as_view()),
+    path("v1/memories/<str:mem0_id>/", Mem0MemoryView.as_view()),
+    path("v1/memories/<str:mem0_id>/history/", Mem0HistoryView.as_view()),
+    path("v1/batch/", Mem0BatchView.as_view()),
+    path("v1/feedback/", Mem0FeedbackView.as_view()),
+    path("v1/entities/", Mem0EntitiesView.as_view()),
+    path("v2/entities/user/<str:name>/profile/", UnbuiltProfilesView.as_view()),
+    path("v2/entities/<str:entity_type>/<path:name>/", Mem0EntityView.as_view()),
+    path("v2/profiles/<path:rest>", UnbuiltProfilesView.as_view()),
+    path("v1/exports/", UnbuiltExportsView.as_view()),
+    path("v1/exports/get/", UnbuiltExportsView.as_view()),
+    path("v1/summary/", UnbuiltSummaryView.as_view()),
+    path("api/v1/orgs/organizations/<path:rest>", UnbuiltProjectsView.as_view()),
+    path("api/v1/webhooks/<path:rest>", UnbuiltWebhooksView.as_view()),
     path("v1/mcp/typed", TypedMcpView.as_view()),
     path("mcp", MemoryMcpView.as_view()),
     path(".well-known/oauth-protected-resource", ResourceMetadataView.as_view()),

@@ -185,6 +185,7 @@ def _stated(slot: _TargetSlot, fields: PlatformFields, *, now: datetime) -> Type
         tags=tags,
         importance=fields.importance,
         pinned=bool(fields.pinned),
+        metadata=slot.current.metadata if slot.current else {},
         labels=PlatformLabels(
             category=category,
             workspace=slot.workspace,

@@ -51,17 +51,24 @@ def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_l
 def remember_for(
     scope: Scope, end_user: str, proposals: Sequence[Proposal], *, embeds_later: bool = False, now: datetime
 ) -> tuple[Scope, list[Outcome]]:
-    """As ``remember``, in the space of this end user, who is created if unknown; also returns the scope of that space.
+    """As ``remember_owned``, of this end user."""
+    return remember_owned(scope, SpaceOwner.end_user(end_user), proposals, embeds_later=embeds_later, now=now)
+
+
+def remember_owned(
+    scope: Scope, owner: SpaceOwner, proposals: Sequence[Proposal], *, embeds_later: bool = False, now: datetime
+) -> tuple[Scope, list[Outcome]]:
+    """As ``remember``, in the space of this owner, which is created if unknown; also returns the scope of that space.
 
     A configured language model extracts, unless ``embeds_later``.  Call outside of any transaction.
     """
     proposals = proposals if embeds_later else read_ahead(scope, proposals, now=now)
     try:
-        tools = PipelineContext.for_owner(scope, SpaceOwner.end_user(end_user), embeds_later=embeds_later, now=now)
+        tools = PipelineContext.for_owner(scope, owner, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
     except SpaceShredded:
-        # The space was shredded between the lookup and the lock: retry in the end user's new space.
-        tools = PipelineContext.for_owner(scope, SpaceOwner.end_user(end_user), embeds_later=embeds_later, now=now)
+        # The space was shredded between the lookup and the lock: retry in the owner's new space.
+        tools = PipelineContext.for_owner(scope, owner, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
 
 

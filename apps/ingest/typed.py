@@ -76,7 +76,7 @@ def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory]
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
     Raises ForbiddenContent; BranchNotFound, for a branch is not created.
     """
-    _refuse_forbidden(memories)
+    refuse_forbidden(memories)
     write = retried(_write)
     try:
         return write(scope, owner, memories, now=now)
@@ -85,7 +85,8 @@ def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory]
         return write(scope, owner, memories, now=now)
 
 
-def _refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
+def refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
+    """Raises ForbiddenContent."""
     found = [
         {"loc": ["body", "memories", place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
         for place, memory in enumerate(memories)
@@ -99,15 +100,18 @@ def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, 
     with tenant_transaction(scope, is_planned=True):
         cipher = open_tenant(scope.tenant, writing=True)
         if (space := hold_space_of(scope, owner, cipher)) and not space.ref.has_ended(now):
-            return _write_in(scope, space, cipher.of_space(space.ref), memories, now=now)
+            return write_here(scope, space, cipher.of_space(space.ref), memories, now=now)
     get_or_create_owned(scope, owner, now=now)
     return _write(scope, owner, memories, now=now)
 
 
-def _write_in(
+def write_here(
     scope: Scope, space: Space, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime
 ) -> TypedOutcome:
-    """Inside the tenant's transaction.  space: locked."""
+    """As ``write_owned``, inside the tenant's transaction, of memories without forbidden content.
+
+    space: locked.  cipher: its own, opened for writing.  Raises KeyRotated, which the transaction does not survive.
+    """
     scope = scope.in_spaces(space.ref)
     with_tasks = any(memory.type == "task" for memory in memories)
     tools = PipelineContext(
@@ -153,6 +157,7 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         source_kind="tool",
         session_id=memory.session_id,
         tags=memory.tags,
+        metadata=memory.metadata,
         importance=memory.importance,
         pinned=memory.pinned,
         typed=memory,

@@ -25,6 +25,7 @@ class OpenedMemory:
 
     id: int
     public_id: str
+    space_id: int
     user_id: int
     project_id: int | None
     environment: str

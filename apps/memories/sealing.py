@@ -253,6 +253,7 @@ def open_memory(
     return OpenedMemory(
         id=row.pk,
         public_id=row.public_id,
+        space_id=owner.id,
         user_id=owner.owner_id,
         project_id=row.project_id,
         environment=row.environment,

@@ -1,7 +1,7 @@
 """Typed memories: their four types, and the values that identify them (seed-systems T3 to T5)."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -72,6 +72,7 @@ class TypedMemory:
     tags: tuple[str, ...] = ()
     importance: float | None = None
     pinned: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     labels: PlatformLabels | None = None
 
     @property

@@ -43,6 +43,14 @@ def get_project(scope: Scope, public_id: str) -> Project:
     return project
 
 
+def project_name(scope: Scope) -> str | None:
+    """The public id of the scope's project; None for a scope of every project."""
+    if scope.project_id is None:
+        return None
+    with tenant_transaction(scope):
+        return Project.objects.within(scope).filter(pk=scope.project_id).values_list("public_id", flat=True).first()
+
+
 def is_archived(scope: Scope, project_id: int) -> bool:
     """Whether the tenant's project with this row id is read-only."""
     with tenant_transaction(scope):

@@ -22,6 +22,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from apps.api import connectors
 from apps.api.connectors import READ, WRITE, ConnectorView
 from apps.api.mcp.connected import MemoryMcpView
+from apps.api.mem0.entities import Mem0EntityView
+from apps.api.mem0.memories import Mem0BatchView, Mem0MemoriesView, Mem0MemoryView
+from apps.api.mem0.unbuilt import UnbuiltView
 from apps.api.memory.forget import ForgetView, PurgeView
 from apps.api.permissions import OPEN, PERSON, HasPermission
 from apps.api.platform.memories import PlatformMemoriesView, PlatformMemoryView
@@ -814,6 +817,43 @@ TABLE = (
             ("memory-nodes", "GET", "memory:read", None, 200),
         )
     ),
+    # mem0's clients: memories and events by their IDs are tried on strangers in tests/mem0/test_routes.py.
+    *(
+        Row(
+            route=f"/{route}",
+            method=method,
+            permission=permission,
+            body=body,
+            status=status,
+            stranger=403 if permission == "exports:read" else status,
+            denied="STEP_UP_REQUIRED" if permission == "memory:delete" else "INSUFFICIENT_SCOPE",
+            varying=("event_id", "results") if permission == "memory:add" else (),
+        )
+        for route, method, permission, body, status in (
+            ("v1/ping/", "GET", "memory:read", None, 200),
+            (
+                "v3/memories/add/",
+                "POST",
+                "memory:add",
+                {"messages": [{"role": "user", "content": TEXT}], "user_id": CALLER, "infer": False},
+                200,
+            ),
+            ("v3/memories/search/", "POST", "memory:read", {"query": TEXT, "filters": {"user_id": CALLER}}, 200),
+            ("v3/memories/", "POST", "memory:read", {"filters": {"user_id": CALLER}}, 200),
+            ("v1/event/<str:event_id>/", "GET", "memory:read", None, 404),
+            ("v1/events/", "GET", "exports:read", None, 200),
+            ("v1/entities/", "GET", "exports:read", None, 200),
+            ("v1/memories/", "DELETE", "memory:delete", None, 403),
+            ("v1/memories/<str:mem0_id>/", "GET", "memory:read", None, 404),
+            ("v1/memories/<str:mem0_id>/", "PUT", "memory:update", {"text": TEXT}, 404),
+            ("v1/memories/<str:mem0_id>/", "DELETE", "memory:delete", None, 403),
+            ("v1/memories/<str:mem0_id>/history/", "GET", "memory:read", None, 404),
+            ("v1/batch/", "PUT", "memory:update", {"memories": [{"memory_id": "mem_0", "text": TEXT}]}, 404),
+            ("v1/batch/", "DELETE", "memory:delete", {"memories": [{"memory_id": "mem_0"}]}, 403),
+            ("v1/feedback/", "POST", "memory:update", {"memory_id": "mem_0", "feedback": "POSITIVE"}, 404),
+            ("v2/entities/<str:entity_type>/<path:name>/", "DELETE", "memory:delete", None, 403),
+        )
+    ),
 )
 # One view answers all of these, so tests/api/test_connectors.py tries them in a few tests of their own.
 STUBS = tuple(
@@ -821,6 +861,20 @@ STUBS = tuple(
     for route, method, permission, status in (
         *((route, "GET", READ, 404 if empty is None else 200) for route, empty in connectors.GETS.items()),
         *((route, method, WRITE, 501) for route, methods in connectors.ACTIONS.items() for method in methods),
+        # So does one for what mem0 has and this server does not: tests/mem0/test_routes.py.
+        *(
+            (route, method, "memory:read", 501)
+            for route in (
+                "v2/entities/user/<str:name>/profile/",
+                "v2/profiles/<path:rest>",
+                "v1/exports/",
+                "v1/exports/get/",
+                "v1/summary/",
+                "api/v1/orgs/organizations/<path:rest>",
+                "api/v1/webhooks/<path:rest>",
+            )
+            for method in UnbuiltView.permissions
+        ),
     )
 )
 CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
@@ -844,6 +898,11 @@ KINDS = [
     BY_NAME["GET /api/v1/memories"],
     BY_NAME["DELETE /api/v1/memories"],
     BY_NAME["DELETE /api/v1/memories/<str:platform_id>"],
+    BY_NAME["POST /v3/memories/search/"],
+    BY_NAME["GET /v1/memories/<str:mem0_id>/"],
+    BY_NAME["DELETE /v1/memories/"],
+    BY_NAME["PUT /v1/batch/"],
+    BY_NAME["DELETE /v2/entities/<str:entity_type>/<path:name>/"],
     BY_NAME["GET /v1/objects/<int:object_id>"],
     BY_NAME["PATCH /v1/connectors/<int:connector_id>"],
     BY_NAME["PUT /v1/retention"],
@@ -911,6 +970,11 @@ OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
     ObjectView: {"permission_classes"},
     DocumentConnectorView: {"permission_classes"},
     PurgeView: {"permission_classes"},
+    Mem0MemoryView: {"permission_classes"},
+    Mem0MemoriesView: {"permission_classes"},
+    Mem0BatchView: {"permission_classes"},
+    Mem0EntityView: {"permission_classes"},
+    UnbuiltView: {"refuse_what_is_not_taken"},
     ConnectorView: {"refuse_what_is_not_taken"},
     ProfileView: {"confine"},  # tests/planes/test_profile_tokens.py
     MemoryMcpView: {"authentication_classes", "confine", "end_user"},  # tests/mcp/test_oauth.py
@@ -1319,6 +1383,7 @@ def _path(row: Row, memory_id: int, end_user: str | None = None) -> str:
     path = path.replace("<str:tenant_id>/<path:user_id>", f"acme/{end_user}")
     path = path.replace("<str:ns>/<str:profile>", f"acme/{end_user or 'nobody'}")
     path = path.replace("namespaces/<str:ns>", "namespaces/home").replace("<str:ns>", "acme")
+    path = path.replace("<str:entity_type>/<path:name>", "user/nobody")
     return re.sub(r"<str:\w+_id>", "mem_0", path)
 
 
@@ -1326,9 +1391,11 @@ def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:
     if row.form:
         content, content_type = row.form
         return caller(row.method, _path(row, memory_id, caller.end_user), content, Content_Type=content_type)
-    body = row.body and json.loads(json.dumps(row.body).replace(json.dumps(MEMORY_ID), str(memory_id)))
-    if body and body.get("user_id") == CALLER:
-        body = {**body, "user_id": caller.end_user}
+    meant = {MEMORY_ID: memory_id, CALLER: caller.end_user}
+    said = json.dumps(row.body)
+    for name, value in meant.items():
+        said = said.replace(json.dumps(name), json.dumps(value))
+    body = json.loads(said)
     return caller(row.method, _path(row, memory_id, caller.end_user), body)
 
 
@@ -1336,12 +1403,15 @@ def _code(response: Any) -> str:
     body = response.json()
     if "reason" in body:
         return str(body["reason"])
+    if "error" not in body:  # of mem0's clients
+        return str(body["code"])
     return str(body["error"].get("reason", body["error"]["code"]))
 
 
 def _message(response: Any) -> str:
     body = response.json()
-    assert body["detail"] == (body["error"] if "reason" in body else body["error"]["message"])
+    if "error" in body:
+        assert body["detail"] == (body["error"] if "reason" in body else body["error"]["message"])
     return str(body["detail"])
 
 

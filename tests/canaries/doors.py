@@ -260,6 +260,36 @@ def keep_profiles(visitor: Visitor) -> None:
     visitor.call("POST", f"{here}/tokens", json={"scope": take("token scope")})
 
 
+def use_mem0(visitor: Visitor) -> None:
+    """What mem0's clients send."""
+    take = visitor.family.take
+    user = take("user of mem0")
+    message = {
+        "role": "user",
+        "content": f"My boat {take('mem0 text')} lies in the harbour.",
+        "name": take("mem0 name"),
+    }
+    said = {"messages": [message], "user_id": user, "agent_id": take("mem0 agent"), "run_id": take("mem0 run"),
+            "infer": False, "metadata": {take("mem0 key"): take("mem0 metadata")}}  # fmt: skip
+
+    def call(method: str, path: str, **body: Any) -> Any:
+        answer = visitor.call(method, path, **({"json": body} if body else {}))
+        assert answer.status_code < 300, f"{path}: {answer.text}"
+        return answer.json()
+
+    (added,) = call("POST", "/v3/memories/add/", **said)["results"]
+    mine = {"user_id": user}
+    call("POST", "/v3/memories/search/", query=f"Where is {take('mem0 query')}?", filters=mine)
+    filters = {"AND": [mine, {"NOT": {"text": {"contains": take("mem0 filter")}}}]}
+    call("POST", "/v3/memories/", filters=filters)
+    call("PUT", f"/v1/memories/{added['id']}/", text=f"The boat {take('mem0 update')} is sold.")
+    call("GET", f"/v1/memories/{added['id']}/history/")
+    call("POST", "/v1/feedback/", memory_id=added["id"], feedback="NEGATIVE", feedback_reason=take("mem0 reason"))
+    visitor.call("GET", f"/v1/memories/{take('mem0 id')}/")
+    visitor.call("POST", "/v3/memories/", json={"filters": {take(NAME): take("mem0 value")}})
+    visitor.call("DELETE", f"/v2/entities/user/{take('mem0 entity')}/")
+
+
 def bring_files(visitor: Visitor) -> None:
     """Uploads and imports, whole and broken."""
     take = visitor.family.take

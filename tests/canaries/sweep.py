@@ -30,6 +30,7 @@ ALWAYS: tuple[Callable[[Visitor], None], ...] = (
     doors.keep_transcripts,
     doors.keep_profiles,
     mcp_doors.speak_mcp,
+    doors.use_mem0,
     doors.bring_files,
     doors.be_wrong,
     doors.ask_for_what_is_not_there,

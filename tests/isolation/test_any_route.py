@@ -148,6 +148,8 @@ def settle(api: Api, who: Somebody) -> None:
     erasure = api.said(who, "POST", f"{profile}/erasures", {"memory_id": stated[0]["id"]})
     branch = api.said(who, "POST", f"{profile}/branches", {"name": who.word.lower()})
     shared = api.said(who, "POST", "/api/v1/memories", {"key": "word", "value": f"{who.word} at last."})
+    said = {"messages": [{"role": "user", "content": f"The {who.word} ferry leaves at noon."}], "infer": False}
+    mem0 = api.said(who, "POST", "/v3/memories/add/", said | {"user_id": who.person})
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
     page = {"external_id": f"wiki/{who.word}", "title": who.word, "text": f"The {who.word} boiler is in the cellar."}
     stored = api.said(who, "PUT", "/v1/objects", page)
@@ -165,6 +167,8 @@ def settle(api: Api, who: Somebody) -> None:
         "erasure_id": [erasure["erasure_id"]],
         "branch": [branch["name"]],
         "platform_id": [shared["data"]["id"]],
+        "mem0_id": [mem0["results"][0]["id"]],
+        "event_id": [mem0["event_id"]],
         "session_id": ["s1"],
         "object_id": [stored["id"]],
     }
@@ -208,6 +212,8 @@ def nobody_s() -> dict[str, list[Any]]:
         "erasure_id": ["ers_0"],
         "branch": ["none"],
         "platform_id": [str(UUID(int=ABSENT))],
+        "mem0_id": [str(UUID(int=ABSENT))],
+        "event_id": [str(UUID(int=ABSENT))],
         "session_id": ["s0"],
         "object_id": [ABSENT],
     }
@@ -245,11 +251,15 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
         operation = every[number % len(every)]
         who, other = drawn.choice(everybody[1:]), everybody[0]
         whose = drawn.choice((other, other, who, drawn.choice(everybody)))
-        is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path or "{ns}" in operation.path
+        is_by_id = "{mem0_id}" in operation.path or "{event_id}" in operation.path  # these IDs name the end user, too
+        is_named = (
+            is_by_id or "user_id" in str(operation.body) or "{user_id}" in operation.path or "{ns}" in operation.path
+        )
         # Callers who may name the first of them do not, since none is to change what is theirs.
         may_name = (who.tenant, who.environment) == (other.tenant, other.environment)
         named = who.person if may_name else whose.person
-        path, body = filled(operation, whose.ids, named, drawn.choice((whose.tenant, who.tenant)))
+        ids = who.ids if is_by_id and may_name else whose.ids
+        path, body = filled(operation, ids, named, drawn.choice((whose.tenant, who.tenant)))
         status, content = api.call(who, operation.method, path, body)
         done[f"{operation.method} {operation.path}"] += 1
         done[f"status {status}"] += 1
