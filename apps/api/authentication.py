@@ -126,7 +126,7 @@ class OAuthAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated] | None:
         _refuse_in_query(request)
-        token = _bearer(request)
+        token = _credential(request, "bearer")
         if not settings.OAUTH_ISSUER or not token.startswith(oauth.ACCESS):
             return None
         if _is_signed_in(request):
