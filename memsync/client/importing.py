@@ -21,7 +21,8 @@ from memsync.importers.products import FORMATS
 from memsync.importers.records import ConvertedRecord, Item
 
 PART_BYTES: Final = 16 * 1024**2  # of one job; a server takes 64 MiB by default
-PAUSE: Final = 0.5  # seconds between two looks at a job
+FIRST_PAUSE: Final = 0.3  # seconds between two looks at a job; longer each time, as looks count for the key's limit
+LONGEST_PAUSE: Final = 5.0
 SHOWN_END_USERS: Final = 10
 SHOWN_ERRORS: Final = 20
 COUNTS: Final = ("created", "skipped", "already_imported", "pending_review", "rejected")
@@ -140,12 +141,14 @@ def _run(server: Server, part: ImportPart, options: argparse.Namespace) -> dict[
         form["end_user_id"] = options.end_user
     file = (f"{options.product}.jsonl", part.content, "application/jsonl")
     job: dict[str, Any] = server.call("POST", "/imports", data=form, files={"file": file})
+    pause = FIRST_PAUSE
     try:
         while job["progress_percentage"] < 100:
             if sys.stderr.isatty():
                 done = part.first - 1 + job["processed_records"]
                 print(f"\rmemsync: {done} records done", end="", file=sys.stderr, flush=True)
-            time.sleep(PAUSE)
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE, 1.5 * pause)
             job = server.call("GET", f"/imports/{job['id']}")
     except KeyboardInterrupt:
         raise CommandFailed(f"the server goes on with the import {job['id']}; what follows it was not sent") from None
