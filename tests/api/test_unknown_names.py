@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.api.connectors import ConnectorView
 from apps.api.mcp.views import McpView
+from apps.api.mem0.unbuilt import UnbuiltView
 from apps.api.parsers import StrictJSONParser
 from apps.api.permissions import NoKeyDeletes, NoKeyMay
 from apps.api.unknown import LISTED_AT_MOST, NAMED_AT_MOST
@@ -51,8 +52,9 @@ def _operations(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> 
             continue
         if isinstance(pattern, URLResolver):
             yield from _operations(pattern.url_patterns, route)
-        # What the first would take is not known here; the second speaks a protocol of its own (tests/mcp).
-        elif not issubclass(view := pattern.callback.cls, ConnectorView | McpView):
+        # What the first would take is not known here; the second speaks a protocol of its own (tests/mcp); the last
+        # answers whatever is sent that it is not built (tests/mem0).
+        elif not issubclass(view := pattern.callback.cls, ConnectorView | McpView | UnbuiltView):
             yield from (Operation(route, method, view) for method in view.permissions)
 
 

@@ -194,6 +194,7 @@ def test_a_token_of_another_tenants_person_reaches_nothing_here(
         ("GET", "/org/api-keys"),
         ("GET", "/auth/me"),
         ("POST", "/v1/mcp/typed"),
+        ("POST", "/v1/mcp/graph"),
         ("POST", "/mcp"),
     ],
 )

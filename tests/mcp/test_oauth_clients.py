@@ -21,7 +21,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from apps.accounts.models import OAuthGrant
 from apps.apikeys.onboarding import OpenedTenant
 from apps.web.oauth import clients
-from tests.mcp.test_clients import KEY, structured, use
+from tests.mcp.every_tool import KEY, structured
 from tests.web.people import Person, make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
@@ -86,6 +86,14 @@ def provider(url: str, person: Person, kept: Kept, asked: list[str]) -> OAuthCli
         {"client_name": "Official client", "redirect_uris": [BACK], "token_endpoint_auth_method": "none"}
     )
     return OAuthClientProvider(url, metadata, kept, redirect_handler=redirect, callback_handler=callback)
+
+
+async def use(client: Any) -> tuple[Any, ...]:
+    """The names of the tools, and what three of them answer."""
+    names = [one.name for one in (await client.list_tools()).tools]
+    added = await client.call_tool("add_memory", {"text": KEY})
+    found = await client.call_tool("search_memory", {"query": "Where is the spare key?"})
+    return names, added, found, await client.call_tool("whoami", {})
 
 
 async def connect(url: str, person: Person, kept: Kept, asked: list[str], use: Any) -> Any:

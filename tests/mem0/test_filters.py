@@ -182,7 +182,7 @@ NAMED: list[tuple[Any, Owners | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "owners"), NAMED, ids=str)
+@pytest.mark.parametrize(("filters", "owners"), NAMED, ids=[str(filters) for filters, _ in NAMED])
 def test_whose_memories_can_match(filters: Any, owners: Owners | None) -> None:
     assert owners_of(read_filters(filters)) == owners
 
