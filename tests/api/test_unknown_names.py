@@ -112,8 +112,11 @@ def ask(everything: tuple[Caller, Caller], known: int) -> Any:
 def findings(response: Any) -> list[tuple[list[Any], str, str]]:
     """Where, what and of which kind; once the answer has been found in order."""
     body = response.json()
-    error = body["error"]
-    if isinstance(error, str):  # of a profile
+    error = body.get("error")
+    if error is None:  # of mem0's routes
+        assert response.status_code == 400, response.content
+        error = {"code": body["code"], "message": body["detail"], "details": body["details"]}
+    elif isinstance(error, str):  # of a profile
         assert (response.status_code, body["code"]) == (400, "invalid_request"), response.content
         error = {"code": body["reason"], "message": error, "details": body["details"]}
     else:
