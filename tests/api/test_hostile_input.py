@@ -42,6 +42,7 @@ OF_THE_REQUEST = {"audit", "apikeys"}
 NOTHING = "987654321"  # an id that nothing has, however many tests ran before
 OTHERWISE = {
     "/memory/forget": 403,  # which memories a key may retire is asked before anything is read
+    "DELETE /v1/batch/": 403,  # the same
     "/memory/decision/resolve": 404,  # an empty object asks for the one decision that is open
     "/v1/facts/query": 200,  # an empty object asks for every fact
     f"/org/api-keys/{NOTHING}/rotate": 404,  # no field is needed, and there is no such key
@@ -68,8 +69,14 @@ class Route:
 
     @property
     def invalid(self) -> int:
-        """The status of a body that is not valid: clients of profiles expect 400."""
-        return 400 if "{profile}" in self.path or "{ns}" in self.path else 422
+        """The status of a body that is not valid: clients of profiles and of mem0, whose paths end in a slash, expect
+        400."""
+        return 400 if "{profile}" in self.path or "{ns}" in self.path or self.path.endswith("/") else 422
+
+    @property
+    def otherwise(self) -> int | None:
+        """The status of a body that this route answers in a way of its own."""
+        return OTHERWISE.get(self.path, OTHERWISE.get(str(self)))
 
 
 def routes(media_type: str) -> Iterator[Route]:
@@ -120,7 +127,10 @@ def whoever_may(route: Route, acme: OpenedTenant, mighty: Caller) -> Caller:
 def assert_envelope(response: HttpResponse) -> None:
     answer = json.loads(response.content)
     assert response["Content-Type"] == "application/json"
-    if "code" in answer:  # of a profile: the error is a string beside it
+    if "error" not in answer:  # of mem0's routes
+        assert answer["detail"]
+        assert answer["code"]
+    elif "code" in answer:  # of a profile: the error is a string beside it
         assert answer["detail"] == answer["error"]
     else:
         assert answer["detail"] == answer["error"]["message"]
@@ -170,8 +180,8 @@ def test_broken_body_is_refused(route: Route, acme: OpenedTenant, whoever_may: C
         expected = route.invalid if otherwise == 422 else otherwise
         response = whoever_may(route.method, route.path, body)
 
-        if route.path == "/memory/forget":
-            expected = 403  # which memories a key may retire is asked before anything is read
+        if route.otherwise == 403:
+            expected = 403
         elif route.path in OF_STRANGERS and len(body) > OpenView.max_body_bytes:
             expected = 413
         assert response.status_code == expected, (case, response.content)
@@ -185,7 +195,7 @@ def test_body_of_another_type_is_refused(route: Route, acme: OpenedTenant, whoev
     for content_type in ("text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "a/b;c"):
         response = whoever_may(route.method, route.path, b"text=hello", Content_Type=content_type)
 
-        assert response.status_code in {415, OTHERWISE.get(route.path)}, response.content
+        assert response.status_code in {415, route.otherwise}, response.content
         assert_envelope(response)
     assert count(acme) == before
 
@@ -196,7 +206,7 @@ def test_empty_body_lacks_its_fields(route: Route, acme: OpenedTenant, whoever_m
     for content_type in ("", "application/json"):
         response = whoever_may(route.method, route.path, b"", Content_Type=content_type)
 
-        assert response.status_code in {route.invalid, OTHERWISE.get(route.path)}, response.content
+        assert response.status_code in {route.invalid, route.otherwise}, response.content
         if response.status_code >= 400:
             assert_envelope(response)
     assert count(acme) == before
@@ -247,7 +257,8 @@ def test_fields_of_any_type_are_taken_or_refused_and_never_fail(
                     transaction.set_rollback(True)
                     transaction.set_rollback(True, using="keyring")
 
-            assert response.status_code < 500, (name, value, response.content)
+            # 501: a field of mem0 that is not built.
+            assert response.status_code < 500 or response.status_code == 501, (name, value, response.content)
             if is_taken:
                 key_cache.forget_all()
             else:
