@@ -23,6 +23,8 @@ UNDESCRIBED = {
     ("/openapi.json", "GET"),
     ("/docs", "GET"),
     *((path, "POST") for path in ("/v1/mcp", "/v1/mcp/graph", "/v1/mcp/typed", "/mcp")),
+    *((f"/.well-known/oauth-protected-resource{path}", "GET") for path in ("", "/v1/mcp", "/mcp")),
+    *((f"/.well-known/{name}", "GET") for name in ("oauth-authorization-server", "openid-configuration")),
 }
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.yaml"
 

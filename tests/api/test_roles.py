@@ -59,6 +59,8 @@ def ask(row: PersonRow, caller: Caller, thing: object = ABSENT) -> Any:
 
 def refused(response: Any) -> tuple[int, str]:
     answer = response.json()
+    if "error" not in answer:  # of mem0's routes
+        return response.status_code, answer["code"]
     return response.status_code, answer["reason"] if "reason" in answer else answer["error"]["code"]
 
 

@@ -20,6 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from apps.accounts import stepup
 from apps.accounts.stepup import StepUp
 from apps.api import connectors
+from apps.api.mem0.unbuilt import UnbuiltView
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
@@ -83,7 +84,8 @@ def of_programs() -> list[Route]:
     """Routes of the API that delete, or whose path says so; without those of connectors, which are not served here."""
     elsewhere = {str(pattern.pattern) for pattern in connectors.routes()}
     own = [route for route in routes() if not route.path.startswith("app/") and route.path not in elsewhere]
-    return [route for route in own if "DELETE" in route.methods or WORDS.search(route.path)]
+    built = [route for route in own if not issubclass(getattr(route.view, "cls", object), UnbuiltView)]
+    return [route for route in built if "DELETE" in route.methods or WORDS.search(route.path)]
 
 
 # What reveals something, or changes what holds, and deletes no memory by itself: each has tests of its own.
@@ -107,6 +109,10 @@ KEYS_OWN = {
     "org/webhooks/<int:endpoint_id>": "an address that is told; the scope webhooks:write",
     "api/v1/memories": "retired where key_deletes=retire, else refused",
     "api/v1/memories/<str:platform_id>": "the same",
+    "v1/memories/": "the same",
+    "v1/memories/<str:mem0_id>/": "the same",
+    "v1/batch/": "the same",
+    "v2/entities/<str:entity_type>/<path:name>/": "the same",
     "v1/memory/<str:ns>/<str:profile>/memories/<str:public_id>": "the same",
     "v1/memory/<str:ns>/<str:profile>/branches/<str:branch>": "a temporary copy that a key made",
     "v1/memory/<str:ns>/<str:profile>/erasures/<str:erasure_id>": "takes back what it asked",

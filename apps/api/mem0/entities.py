@@ -92,7 +92,7 @@ class Mem0EntityView(Mem0View):
     permissions: ClassVar = {"DELETE": "memory:delete"}
     permission_classes = (KeyMayRetire,)
 
-    @operation("mem0_delete_entity", request=None, parameters=[Mem0Parameters], responses=MessageOutput)
+    @operation("mem0_delete_entity", request=None, parameters=[Mem0Parameters], responses={200: MessageOutput})
     def delete(self, request: Request, entity_type: str, name: str) -> Response:
         """Soft-delete the memories of a user, agent, app or run; as a single delete."""
         self.read_parameters(Mem0Parameters)

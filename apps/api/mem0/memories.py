@@ -170,7 +170,7 @@ class Mem0MemoryView(Mem0View):
         memory = _changed(scope, number, fields, now=now)
         return Response(memory_body(facts_of(memory, owned.owner)))
 
-    @operation("mem0_delete", request=None, parameters=[DeleteInput], responses=MessageOutput)
+    @operation("mem0_delete", request=None, parameters=[DeleteInput], responses={200: MessageOutput})
     def delete(self, request: Request, mem0_id: str) -> Response:
         """Soft-delete a memory: a person can restore it for seven days.
 
@@ -201,7 +201,7 @@ class Mem0MemoriesView(Mem0View):
     permissions: ClassVar = {"DELETE": "memory:delete"}
     permission_classes = (KeyMayRetire,)
 
-    @operation("mem0_delete_all", request=None, parameters=[DeleteAllInput], responses=MessageOutput)
+    @operation("mem0_delete_all", request=None, parameters=[DeleteAllInput], responses={200: MessageOutput})
     def delete(self, request: Request) -> Response:
         """Soft-delete the memories of a user, agent, app or run, at most 20,000 at a time.
 
@@ -224,7 +224,7 @@ class Mem0BatchView(Mem0View):
                 _changed(scope, number, fields, now=now)
         return Response({"message": f"Successfully updated {len(items)} memories"})
 
-    @operation("mem0_batch_delete", request=Mem0BatchDeleteInput, responses=MessageOutput)
+    @operation("mem0_batch_delete", request=Mem0BatchDeleteInput, responses={200: MessageOutput})
     def delete(self, request: Request) -> Response:
         """Soft-delete up to 100 memories: all of them, or none; as a single delete."""
         items, now = self.read(Mem0BatchDeleteInput)["memories"], self.now()
