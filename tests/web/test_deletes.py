@@ -453,7 +453,8 @@ ONE_OF_EACH = ("web_delete_memory", "web_delete_many")
 
 
 def _everybodys(_: object, name: str) -> members.Reach:
-    return members.Reach(tenant=get_tenant(name), role=Role.OWNER)
+    tenant = get_tenant(name)
+    return members.Reach(tenant=tenant, role=Role.OWNER, since=tenant.created_at)
 
 
 @pytest.mark.parametrize("guard", GUARDS)
