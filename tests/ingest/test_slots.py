@@ -276,6 +276,20 @@ BATCHES = st.lists(
 )  # fmt: skip
 
 
+def test_a_memory_with_the_value_of_the_current_one_ends_where_an_earlier_one_is_inserted(acme: OpenedTenant) -> None:
+    """Found by the test below."""
+    scope, old = make_scope(acme, "ana"), NOW - timedelta(days=9)
+    said = [("I live in Lisbon.", old), ("I live in Lisbon, near the river.", None), ("I live in Lisbon.", old)]
+
+    services.remember(
+        scope,
+        [Proposal(text=Plaintext(text), deduplicate=False, occurred_at=at) for text, at in said],
+        now=NOW,
+    )
+
+    _check_space(scope, NOW)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 def test_whatever_is_said_the_space_is_whole(acme: OpenedTenant, batches: Sequence[Any]) -> None:

@@ -284,11 +284,18 @@ def _displace(
 
 
 def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot) -> None:
-    """End the interval of the holder at that time; if it was replaced later, the new row becomes its successor."""
+    """End the interval of the holder at that time; if it was its latest, the new row becomes its successor.
+
+    Such a holder may be current although another one began later: both say the same value.
+    """
     assert place.here is not None  # noqa: S101  (the callers looked)
     older, stretch = place.here.holder, place.here.stretch
+    is_latest = stretch is older.periods.latest
+    if older.is_current and is_latest:
+        older.close(by=by, at=at, now=snapshot.now)
+        return
     older.periods.change(stretch, end=at, now=snapshot.now)
-    if not older.is_current and stretch is older.periods.latest:
+    if is_latest:
         older.superseded_by = by
 
 
