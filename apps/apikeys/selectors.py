@@ -139,7 +139,7 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         kid = tokens.parse(raw).kid
     except tokens.NotAKey:
         raise KeyUnknown from None
-    key = _find(kid)
+    key = find_by_kid(kid)
     refusal = _refusal(key, raw, now=now)
     if refusal is not None:
         _note_refusal(key, refusal, now=now)
@@ -165,18 +165,13 @@ def authenticate_again(scope: Scope, *, now: datetime) -> Authenticated:
 
 def authenticate_kid(kid: str, *, now: datetime) -> Authenticated:
     """As ``authenticate``, by the public part alone: for a caller who has shown another secret that stands for it."""
-    key = _find(kid)
+    key = find_by_kid(kid)
     if key is None:
         raise KeyUnknown
     if refusal := _no_longer(key, now=now):
         raise refusal
     _note_use(key, now=now)
     return _authenticated(key)
-
-
-def find_by_kid(kid: str) -> ApiKey | None:
-    """The key of whatever tenant with this public part, valid or not."""
-    return _find(kid)
 
 
 def list_keys(scope: Scope) -> list[ApiKey]:
@@ -238,8 +233,10 @@ def _authenticated(key: ApiKey) -> Authenticated:
     )
 
 
-def _find(kid: str) -> ApiKey | None:
-    """Row-level security only shows the row with the kid that is set, because the tenant is not known yet.
+def find_by_kid(kid: str) -> ApiKey | None:
+    """The key of whatever tenant with this public part, valid or not.
+
+    Row-level security only shows the row with the kid that is set, because the tenant is not known yet.
 
     Outside of a transaction, a pipeline is one of its own, without a BEGIN and a COMMIT: the setting ends with it.
     """

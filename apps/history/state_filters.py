@@ -30,10 +30,10 @@ def matches(value: Any, wanted: Any) -> bool:
         return isinstance(value, Mapping) and all(matches(value.get(name), other) for name, other in wanted.items())
     if isinstance(wanted, list):
         return isinstance(value, list) and len(value) == len(wanted) and all(map(matches, value, wanted))
-    return _equal(value, wanted)
+    return json_equal(value, wanted)
 
 
-def _equal(value: Any, other: Any) -> bool:
+def json_equal(value: Any, other: Any) -> bool:
     """Equal as JSON: 1 equals 1.0, and not true."""
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
@@ -50,8 +50,8 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "$eq": _equal,
-    "$ne": lambda value, other: not _equal(value, other),
+    "$eq": json_equal,
+    "$ne": lambda value, other: not json_equal(value, other),
     "$gt": _ordered(lambda value, other: value > other),
     "$gte": _ordered(lambda value, other: value >= other),
     "$lt": _ordered(lambda value, other: value < other),

@@ -41,7 +41,6 @@ class ServerAddress:
 
     @property
     def headers(self) -> dict[str, str]:
-        # In a header, characters beyond ASCII are UTF-8, which httpx does not choose by itself.
         named = {"X-API-Key": self.key, "X-End-User-ID": self.end_user}
         return {name: value for name, value in named.items() if value}
 
@@ -92,7 +91,7 @@ class Server:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise CommandFailed(f"{address.url} is no address of a server: it begins with http:// or https://", MISUSED)
         self._http = httpx.Client(
-            headers=[(name.encode(), value.encode()) for name, value in address.headers.items()],
+            headers=in_utf8(address.headers),
             timeout=SECONDS,
             trust_env=parts.hostname not in ("127.0.0.1", "localhost", "::1"),  # no proxy on the way to this machine
         )
@@ -147,6 +146,11 @@ def refusal(response: httpx.Response) -> CommandFailed:
         hint = " Set MEMSYNC_API_KEY, or make new keys with `memsync up --reissue`."
     named = f"({error['code']}, request {body.get('request_id', '')})"
     return CommandFailed(f"{str(error.get('message', '')).rstrip('.')}. {named}{hint}")
+
+
+def in_utf8(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers for httpx, which does not choose UTF-8 for characters beyond ASCII by itself."""
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def segment(text: str) -> str:

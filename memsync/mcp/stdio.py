@@ -9,6 +9,7 @@ from typing import IO, Any, Final
 import httpx
 
 from apps.api.mcp.headers import NAMED_BY, VERSION, encode
+from memsync.client.server import in_utf8
 
 SECONDS: Final = 120.0
 
@@ -19,9 +20,7 @@ def bridge(address: str, headers: Mapping[str, str], given: IO[bytes], said: IO[
     Requests are sent one after the other.  A reply of the client passes them, because the call that asked waits for it.
     """
     with (
-        httpx.Client(
-            headers=[(name.encode(), value.encode()) for name, value in headers.items()], timeout=SECONDS
-        ) as http,
+        httpx.Client(headers=in_utf8(headers), timeout=SECONDS) as http,
         ThreadPoolExecutor(max_workers=1) as requests,
     ):
         server = _Server(http, address)

@@ -57,6 +57,26 @@ class Caller:
         return response.json()
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """An error, in whichever envelope: ``plain``, that of ``profiles``, or that of ``mem0``'s clients."""
+
+    envelope: str
+    code: str
+    message: str
+    details: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, response: Any) -> "Refusal":
+        body = response.json()
+        error = body.get("error")
+        if error is None:
+            return cls("mem0", body["code"], body["detail"], body.get("details", []))
+        if isinstance(error, str):
+            return cls("profiles", body["reason"], error, body.get("details", []))
+        return cls("plain", error["code"], error["message"], error.get("details", []))
+
+
 @pytest.fixture
 def alice(acme: OpenedTenant) -> Caller:
     """The end user alice of the tenant acme, in production."""

@@ -28,7 +28,7 @@ from apps.crypto import key_cache
 from apps.projects.scope import Environment
 from tests import once
 from tests.adapters import sample_files as files
-from tests.api.conftest import Caller
+from tests.api.conftest import Caller, Refusal
 from tests.api.people import OF_PEOPLE, make_fresh_caller
 from tests.forms import form
 from tests.makers import NOW
@@ -127,13 +127,10 @@ def whoever_may(route: Route, acme: OpenedTenant, mighty: Caller) -> Caller:
 def assert_envelope(response: HttpResponse) -> None:
     answer = json.loads(response.content)
     assert response["Content-Type"] == "application/json"
-    if "error" not in answer:  # of mem0's routes
-        assert answer["detail"]
-        assert answer["code"]
-    elif "code" in answer:  # of a profile: the error is a string beside it
-        assert answer["detail"] == answer["error"]
-    else:
-        assert answer["detail"] == answer["error"]["message"]
+    refusal = Refusal.of(response)
+    assert refusal.code
+    assert refusal.message
+    assert answer["detail"] == refusal.message
     assert answer["request_id"] == response["X-Request-ID"]
     assert len(response.content) < 4000
 

@@ -16,7 +16,7 @@ from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Role
 from apps.tenants.services import set_policy
 from tests import once
-from tests.api.conftest import Caller
+from tests.api.conftest import Caller, Refusal
 from tests.api.people import OF_PEOPLE, PersonRow, bearer, caller_of, make_caller, make_fresh_caller
 from tests.api.test_access import TABLE
 from tests.makers import make_api_key
@@ -58,10 +58,7 @@ def ask(row: PersonRow, caller: Caller, thing: object = ABSENT) -> Any:
 
 
 def refused(response: Any) -> tuple[int, str]:
-    answer = response.json()
-    if "error" not in answer:  # of mem0's routes
-        return response.status_code, answer["code"]
-    return response.status_code, answer["reason"] if "reason" in answer else answer["error"]["code"]
+    return response.status_code, Refusal.of(response).code
 
 
 def same(response: Any) -> bytes:

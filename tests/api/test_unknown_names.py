@@ -21,7 +21,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.services import set_policy
 from tests import once
-from tests.api.conftest import Caller
+from tests.api.conftest import Caller, Refusal
 from tests.api.people import OF_PEOPLE, make_fresh_caller
 from tests.api.test_access import CALLER, MEMORY_ID, TABLE, TEXT
 from tests.forms import form
@@ -111,19 +111,13 @@ def ask(everything: tuple[Caller, Caller], known: int) -> Any:
 
 def findings(response: Any) -> list[tuple[list[Any], str, str]]:
     """Where, what and of which kind; once the answer has been found in order."""
-    body = response.json()
-    error = body.get("error")
-    if error is None:  # of mem0's routes
-        assert response.status_code == 400, response.content
-        error = {"code": body["code"], "message": body["detail"], "details": body["details"]}
-    elif isinstance(error, str):  # of a profile
-        assert (response.status_code, body["code"]) == (400, "invalid_request"), response.content
-        error = {"code": body["reason"], "message": error, "details": body["details"]}
-    else:
-        assert response.status_code == 422, response.content
-    assert error["code"] == "VALIDATION_ERROR"
-    assert UNKNOWN not in json.dumps(error["message"]) or error["message"].startswith(UNKNOWN)
-    return [(one["loc"], one["msg"], one["type"]) for one in error["details"]]
+    refusal = Refusal.of(response)
+    assert response.status_code == (422 if refusal.envelope == "plain" else 400), response.content
+    if refusal.envelope == "profiles":
+        assert response.json()["code"] == "invalid_request", response.content
+    assert refusal.code == "VALIDATION_ERROR"
+    assert UNKNOWN not in json.dumps(refusal.message) or refusal.message.startswith(UNKNOWN)
+    return [(one["loc"], one["msg"], one["type"]) for one in refusal.details]
 
 
 @every_operation

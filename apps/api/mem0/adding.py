@@ -17,13 +17,14 @@ from apps.api.input_serializers import Input
 from apps.api.mem0.base import (
     EventNotFound,
     Mem0Input,
+    Mem0Page,
     Mem0Parameters,
     Mem0View,
     OwnerLabels,
     page_links,
 )
 from apps.api.mem0.fields import FilterExpression, LastDay, MessageContent, OwnMetadata, Seconds, id_fields
-from apps.api.mem0.filters import IDS
+from apps.api.mem0.filters import IDS, LATEST
 from apps.api.mem0.ids import EVENT, Mem0Id
 from apps.api.mem0.output import LABELLED, LABELS, id_of
 from apps.api.memory.add import ROLES, TEN_YEARS
@@ -114,10 +115,9 @@ class Mem0EventOutput(serializers.Serializer[Any]):
     results = AddedOutput(many=True, help_text="What is left of it.")
 
 
-class Mem0EventsInput(Mem0Parameters):
+class Mem0EventsInput(Mem0Page):
     """Which page."""
 
-    page = WholeInQuery(default=1, min_value=1, max_value=1_000)
     page_size = WholeInQuery(default=50, min_value=1, max_value=100)
 
 
@@ -172,7 +172,7 @@ class Mem0EventView(Mem0View):
         self.read_parameters(Mem0Parameters)
         named, scope, now = self.event(event_id), self.scope(), self.now()
         if named.space_id == 0:  # it stored nothing
-            at = datetime.fromtimestamp(min(named.number, _LATEST_MS) / 1000, UTC)
+            at = datetime.fromtimestamp(min(named.number / 1000, LATEST), UTC)
             return Response(_event_body(event_id, at, []))
         owned = find_owner(scope, named.space_id, now=now)
         if owned is None:
@@ -201,9 +201,6 @@ class Mem0EventsView(Mem0View):
         read_log.record_report(scope, len(found.changes))
         links = page_links(self, page=page, page_size=size, total=found.total)
         return Response(links | {"results": [_listed(change) for change in found.changes]})
-
-
-_LATEST_MS: Final = 253_402_300_799_000
 
 
 def _proposals(fields: Mapping[str, Any], labels: OwnerLabels, *, now: datetime) -> list[Proposal]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from apps.api.errors import NotImplementedHere, status_of
-from apps.api.fields import Label
+from apps.api.fields import Label, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.mem0.filters import ANY, IDS, FilterMalformed, Owners
 from apps.api.mem0.ids import EVENT, Mem0Id
@@ -68,6 +68,13 @@ class Mem0Parameters(Parameters):
     passed_over = IGNORED
 
     source = Label(required=False, help_text="Ignored.")  # type: ignore[assignment]  # the wire's name, not DRF's
+
+
+class Mem0Page(Mem0Parameters):
+    """Which page."""
+
+    page = WholeInQuery(default=1, min_value=1, max_value=1_000)
+    page_size = WholeInQuery(default=100, min_value=1, max_value=1_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

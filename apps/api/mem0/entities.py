@@ -6,8 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import WholeInQuery
-from apps.api.mem0.base import NAMES_PEOPLE, Mem0Parameters, Mem0View, page_links, paged
+from apps.api.mem0.base import NAMES_PEOPLE, Mem0Page, Mem0Parameters, Mem0View, page_links, paged
 from apps.api.mem0.memories import delete_all
 from apps.api.mem0.output import MessageOutput
 from apps.api.operations import operation
@@ -33,13 +32,6 @@ class PingOutput(serializers.Serializer[Any]):
     org_id = serializers.CharField(help_text="The tenant.")
     project_id = serializers.CharField(allow_null=True, help_text="null: every project.")
     user_email = serializers.CharField(allow_null=True, help_text="A key is of no person: null.")
-
-
-class Mem0EntitiesInput(Mem0Parameters):
-    """Which page."""
-
-    page = WholeInQuery(default=1, min_value=1, max_value=1_000)
-    page_size = WholeInQuery(default=100, min_value=1, max_value=1_000)
 
 
 class Mem0EntityOutput(serializers.Serializer[Any]):
@@ -74,10 +66,10 @@ class PingView(Mem0View):
 class Mem0EntitiesView(Mem0View):
     permissions: ClassVar = {"GET": NAMES_PEOPLE}
 
-    @operation("mem0_entities", parameters=[Mem0EntitiesInput], responses=Mem0EntitiesOutput)
+    @operation("mem0_entities", parameters=[Mem0Page], responses=Mem0EntitiesOutput)
     def get(self, request: Request) -> Response:
         """The newest 1,000 end users and agents with memories.  Apps and runs are not listed."""
-        asked, scope = self.read_parameters(Mem0EntitiesInput), self.scope()
+        asked, scope = self.read_parameters(Mem0Page), self.scope()
         found = list_owners(scope, now=self.now())
         page, size = asked["page"], asked["page_size"]
         shown = paged(found, page=page, page_size=size)

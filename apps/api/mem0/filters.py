@@ -13,6 +13,7 @@ from typing import Any, Final
 from apps.api.fields import DATE, is_number, read_moment
 from apps.api.unknown import unknown_names
 from apps.core.errors import Malformed
+from apps.history.state_filters import json_equal
 
 IDS: Final = ("user_id", "agent_id", "app_id", "run_id")
 TIMES: Final = ("created_at", "updated_at", "timestamp", "expiration_date")
@@ -275,19 +276,14 @@ def _accepts_time(operator: str, at: datetime | None, values: Sequence[tuple[dat
 def _accepts_metadata(operator: str, metadata: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     if operator == "contains":
         return all(name in metadata and _contains(metadata[name], value) for name, value in asked.items())
-    is_so = all(name in metadata and _is_same(metadata[name], value) for name, value in asked.items())
+    is_so = all(name in metadata and json_equal(metadata[name], value) for name, value in asked.items())
     return not is_so if operator == "ne" else is_so
 
 
 def _contains(held: Any, value: Any) -> bool:
     if isinstance(held, str) and isinstance(value, str):
         return value in held
-    return any(_is_same(one, value) for one in held) if isinstance(held, list) else _is_same(held, value)
-
-
-def _is_same(held: Any, value: Any) -> bool:
-    """As JSON: true is not 1."""
-    return isinstance(held, bool) == isinstance(value, bool) and bool(held == value)
+    return any(json_equal(one, value) for one in held) if isinstance(held, list) else json_equal(held, value)
 
 
 def _accepts_text(operator: str, text: str, asked: str) -> bool:

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.collection_fields import FilledLabels, Metadata
-from apps.api.fields import Flag, Fraction, Moment, Text, Whole, WholeInQuery
-from apps.api.mem0.base import Mem0Input, Mem0Parameters, Mem0View, page_links, paged
+from apps.api.fields import Flag, Fraction, Moment, Text, Whole
+from apps.api.mem0.base import Mem0Input, Mem0Page, Mem0View, page_links, paged
 from apps.api.mem0.fields import FilterExpression
 from apps.api.mem0.filters import (
     Condition,
@@ -70,13 +70,6 @@ class Mem0ListInput(NarrowedInput):
     end_date = Moment(required=False, is_end=True, help_text="Stored then or before.")
 
 
-class Mem0ListPage(Mem0Parameters):
-    """Which page."""
-
-    page = WholeInQuery(default=1, min_value=1, max_value=1_000)
-    page_size = WholeInQuery(default=100, min_value=1, max_value=MOST)
-
-
 class Mem0FoundOutput(serializers.Serializer[Any]):
     results = FoundMemoryOutput(many=True)
 
@@ -118,13 +111,13 @@ class Mem0ListView(Mem0View):
     @operation(
         "mem0_list",
         request=Mem0ListInput,
-        parameters=[Mem0ListPage],
+        parameters=[Mem0Page],
         examples=[OpenApiExample("of a user", {"filters": OWNER_EXAMPLE}, request_only=True)],
         responses=Mem0PageOutput,
     )
     def post(self, request: Request) -> Response:
         """List memories, newest first.  Filters choose from the newest 20,000."""
-        asked, page_asked, now = self.read(Mem0ListInput), self.read_parameters(Mem0ListPage), self.now()
+        asked, page_asked, now = self.read(Mem0ListInput), self.read_parameters(Mem0Page), self.now()
         wanted, page, size = _wanted(asked), page_asked["page"], page_asked["page_size"]
         scope, owners = self.reached(owners_of(asked["asked"]))
         if narrows(wanted):
