@@ -204,18 +204,14 @@ class ApiView(APIView):
 
     def read(self, kind: type[Input]) -> Any:
         """The body's fields, checked.  Raises what becomes a 422 that names each field at fault."""
-        body = kind(data=self.request.data)
-        body.is_valid(raise_exception=True)
-        return body.validated_data
+        return kind.check(self.request.data)
 
     def read_parameters(self, kind: type[Parameters]) -> Any:
         """As ``read``, for the query string."""
-        asked = kind(data=self.query())
         try:
-            asked.is_valid(raise_exception=True)
+            return kind.check(self.query())
         except ValidationError as refused:
             raise invalid(refused, place="query") from None
-        return asked.validated_data
 
     def query(self) -> dict[str, Any]:
         """The parameters of the operation, as the query string has them."""
