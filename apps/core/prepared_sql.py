@@ -17,6 +17,7 @@ from django.db.backends.utils import CursorWrapper
 from psycopg.types.range import Range
 
 Row = TypeVar("Row", bound=models.Model)
+_IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 
 
 # Values of these fields have a JSON form that PostgreSQL reads.  Django's own preparation takes seven times as long.
@@ -34,12 +35,42 @@ _PLAIN: Final = (
 
 
 class _Prepared(psycopg.Cursor[Any]):
-    """Binds parameters on the server, so that statements can be prepared (see DATABASE_PREPARE); results are binary."""
+    """Binds parameters on the server, so that statements can be prepared (see DATABASE_PREPARE); results are binary.
+
+    In a pipeline psycopg waits for the socket at each statement, to read results that may be there.  Here results are
+    read when one is asked for, or when the pipeline ends (docs/adr/0060).
+    """
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         done = super().execute(query, params, **{"binary": True, **options})
         self._query = _Written(self, query, params)  # type: ignore[assignment]  # read by Django's query log
         return done
+
+    def _execute_gen(self, query: Any, params: Any = None, **options: Any) -> Any:
+        if self._conn._pipeline is None:
+            yield from super()._execute_gen(query, params, **options)
+            return
+        yield from self._start_query(query)
+        yield from self._maybe_prepare_gen(self._convert_query(query, params), **options)
+        self._last_query = query
+        yield from self._conn._prepared.maintain_gen(self._conn)
+        self._send()
+
+    def _start_query(self, query: Any = None) -> Any:
+        """Begin the transaction, if none has begun, without waiting for the answer of BEGIN in a pipeline."""
+        connection = self._conn
+        if connection._pipeline and not connection.autocommit and self._pgconn.transaction_status == _IDLE:
+            yield from connection._exec_command(connection._get_tx_start_command())
+            self._send()  # the transaction's status is no longer idle
+        yield from super()._start_query(query)
+
+    def _send(self) -> None:
+        """Send the pipeline's commands, as far as the socket takes them now."""
+        assert self._conn._pipeline is not None  # noqa: S101
+        queue = self._conn._pipeline.command_queue
+        while queue:
+            queue.popleft()()
+        self._pgconn.flush()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +86,29 @@ class _Written:
         return psycopg.ClientCursor(self.cursor.connection).mogrify(self.text, self.values).encode()
 
 
-@contextmanager
-def prepared_cursor() -> Iterator[CursorWrapper]:
-    """Yield a cursor of the main database, inside the caller's transaction, for SQL text that is the same in each call.
+def prepared_cursor(using: str = DEFAULT_DB_ALIAS) -> CursorWrapper:
+    """Return a cursor inside the caller's transaction, for SQL text that is the same in each call.
 
     In transactions with ``snapshot`` or ``is_planned``, one generic plan serves all values, for small and large spaces.
     So the SQL must allow only one good plan: rows are found by an index's leading columns, and joins are lateral and by
     id (tests/isolation/test_pinned_plans.py).  A parameter whose type does not follow from its context needs a cast.
     """
-    main = connections[DEFAULT_DB_ALIAS]
-    assert main.connection is not None, "a transaction has begun"  # noqa: S101
-    bare = _Prepared(main.connection)
+    database = connections[using]
+    assert database.connection is not None, "a transaction has begun"  # noqa: S101
     # Wrapped like Django's own cursors, for its exceptions and its query log.
-    with main._prepare_cursor(bare) as cursor:  # type: ignore[attr-defined]
-        yield cursor
+    wrapped: CursorWrapper = database._prepare_cursor(_Prepared(database.connection))  # type: ignore[attr-defined]
+    return wrapped
 
 
 @contextmanager
-def pipelined() -> Iterator[None]:
+def pipelined(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Send the block's statements without waiting for each result: one round trip to the database for all.
 
     They run in order.  Reading a result inside the block waits for all statements sent so far; after the block, all
     results are available.  Errors are raised as Django's, by the read that waits or at the end of the block.
     """
-    main = connections[DEFAULT_DB_ALIAS]
-    with main.wrap_database_errors, main.connection.pipeline():
+    database = connections[using]
+    with database.wrap_database_errors, database.connection.pipeline():
         yield
 
 
