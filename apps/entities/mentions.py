@@ -1,4 +1,7 @@
-"""Memories that mention entities, for recall: filtered in the query, so that only the rows wanted are read."""
+"""Entities named in a question and memories that mention them, for recall, in prepared statements.
+
+Filters are part of the statements, so that only the rows wanted are read.
+"""
 
 import math
 from collections.abc import Collection, Sequence
@@ -6,9 +9,35 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
+from apps.core.prepared_sql import prepared_cursor
+from apps.crypto.services import SpaceCipher
+from apps.entities.reencryption import alias_mac
+from apps.memories.lineage import NOT_STALE
 from apps.projects.scope import Scope, SpaceRef
+from text.names import normalised
+
+WORDS_IN_A_NAME: Final = 4
+NAMES_IN_A_QUESTION: Final = 96  # word sequences that are looked up
+
+# The entities with one of these names, if a readable memory uses the name or the full one that it is a short form of.
+_NAMED: Final = f"""
+select distinct alias.entity_id from unnest(%s::bytea[]) asked(mac)
+cross join lateral (
+    select id, entity_id, parent_id from entities_entityalias
+    where tenant_id = %s and space_id = %s and alias_mac = asked.mac order by id
+) alias
+cross join lateral unnest(array[alias.id, alias.parent_id]) used(id)
+cross join lateral (
+    select 1 from entities_entitymention mention
+    cross join lateral (
+        select * from memories_memory where tenant_id = %s and space_id = %s and id = mention.memory_id limit 1
+    ) memory
+    where mention.tenant_id = %s and mention.alias_id = used.id
+      and memory.retention_status in ('active', 'archived')
+      and (memory.expires_at is null or memory.expires_at > %s) and {NOT_STALE}
+    limit 1
+) said
+"""  # noqa: S608  (our own conditions)
 
 # The memories that mention the entity ``asked``.  By the index of mentions, newest first, with each memory looked up by
 # id: nothing is read beyond the limit.
@@ -28,11 +57,27 @@ _SHARED: Final = f"""
 select known.id, asked.id, found.memory_id from unnest(%s::bigint[]) known(id)
 cross join lateral (
     select distinct entity_id as id from entities_entitymention
-    where tenant_id = %s and memory_id = known.id and entity_id <> all(%s::bigint[])
+    where tenant_id = %s and memory_id = known.id
 ) asked
 cross join lateral ({_MENTIONING}) found
 """  # noqa: S608  (ours)
 SPARE: Final = 4  # times the limit for each entity, to find memories that mention several
+
+
+def entities_named_in(scope: Scope, space: SpaceRef, cipher: SpaceCipher, text: str, *, now: datetime) -> list[int]:
+    """The ids of the entities whose names are in a text, for example a query.  Inside the tenant's transaction.
+
+    Names are compared by their hashes: nothing is decrypted.  cipher: the space's.
+    """
+    words = normalised(text).split()
+    runs = [" ".join(words[at : at + size]) for size in range(1, WORDS_IN_A_NAME + 1) for at in range(len(words))]
+    macs = [alias_mac(cipher, run) for run in list(dict.fromkeys(runs))[:NAMES_IN_A_QUESTION]]
+    if not macs:
+        return []
+    mine = [scope.tenant_id, space.id]
+    with prepared_cursor() as cursor:
+        cursor.execute(_NAMED, [macs, *mine, *mine, scope.tenant_id, now, now])
+        return sorted(entity_id for (entity_id,) in cursor.fetchall())
 
 
 def memories_mentioning(
@@ -52,7 +97,7 @@ def memories_mentioning(
     if not entity_ids:
         return []
     mine, most = [scope.tenant_id, space.id], SPARE * limit
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_SPOKEN_OF.format(where=where), [list(entity_ids), *mine, *mine, now, *values, most])
         told: dict[int, set[int]] = {}
         for entity_id, memory_id in cursor.fetchall():
@@ -70,6 +115,7 @@ class SharedEntity:
     """Two memories mention the same entity.  mentions: how many memories do, besides the first."""
 
     memory_id: int
+    entity_id: int
     other_id: int
     mentions: int
 
@@ -79,7 +125,6 @@ def memories_sharing(
     space: SpaceRef,
     memory_ids: Sequence[int],
     *,
-    apart_from: Collection[int],
     where: str,
     values: Sequence[Any],
     limit: int,
@@ -87,23 +132,23 @@ def memories_sharing(
 ) -> list[SharedEntity]:
     """The memories that share an entity with any of these.  Inside the tenant's transaction.
 
-    apart_from: entities that do not count.  Nor does one that more than ``limit`` other memories mention: it connects
-    everything.  where, values: further SQL conditions on ``memory``, which each found one fulfils.
+    An entity that more than ``limit`` other memories mention does not count: it connects everything.  where, values:
+    further SQL conditions on ``memory``, which each found one fulfils.
     """
     if not memory_ids:
         return []
     mine, most = [scope.tenant_id, space.id], 1 + SPARE * limit
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             _SHARED.format(where=where),
-            [list(memory_ids), scope.tenant_id, list(apart_from), *mine, *mine, now, *values, most],
+            [list(memory_ids), scope.tenant_id, *mine, *mine, now, *values, most],
         )
         found: dict[tuple[int, int], set[int]] = {}
         for memory_id, entity_id, other_id in cursor.fetchall():
             found.setdefault((memory_id, entity_id), set()).add(other_id)
     return [
-        SharedEntity(memory_id=memory_id, other_id=other_id, mentions=len(others) - 1)
-        for (memory_id, _), others in found.items()
+        SharedEntity(memory_id=memory_id, entity_id=entity_id, other_id=other_id, mentions=len(others) - 1)
+        for (memory_id, entity_id), others in found.items()
         if len(others) <= limit + 1
         for other_id in sorted(others - {memory_id})
     ]

@@ -4,7 +4,7 @@ Visibility is never stored: every query derives it from the memories.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -27,8 +27,6 @@ CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
 MOST_IN_A_MEMORY: Final = 40
 LOOKED_AT: Final = 2_000  # the newest memories, from which a picture counts mentions
 SHOWN_BESIDE: Final = 3  # memories shown for each entity
-WORDS_IN_A_NAME: Final = 4
-NAMES_IN_A_QUESTION: Final = 96  # word sequences that are looked up
 
 
 class EntityNotFound(NotFound):
@@ -102,22 +100,6 @@ def get_entity(scope: Scope, entity_id: int, *, before: int | None = None, limit
     )
 
 
-def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: datetime) -> list[tuple[int, int]]:
-    """(memory id, how many of these entities it mentions) of recallable memories, most entities first, then the newest.
-
-    Reads the index of mentions, so its cost depends on these entities' mentions, not on the size of the space.
-    """
-    if not scope.spaces or not entity_ids:
-        return []
-    with tenant_transaction(scope):
-        rows = EntityMention.objects.within(scope).filter(space_id=scope.space.id, entity_id__in=list(entity_ids))
-        counted = (
-            rows.filter(_live(scope, now=now)).values("memory_id").annotate(entities=Count("entity_id", distinct=True))
-        )
-        found = counted.order_by("-entities", "-memory_id").values_list("memory_id", "entities")[:limit]
-        return [(memory_id, entities) for memory_id, entities in found]
-
-
 def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEntity]:
     """The entities that a memory of the scope's one space mentions, by their names."""
     if not scope.spaces:
@@ -153,23 +135,6 @@ def picture(scope: Scope, *, limit: int, now: datetime) -> EntityPicture:
         ties = _ties(scope, opened, cipher, now=now)
     entities = [opened[one] for one in most[:limit] if one in opened]
     return EntityPicture(entities=entities, ties=ties, memory_ids=memory_ids, is_cut=len(most) > limit)
-
-
-def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
-    """The ids of the entities whose names are in a text, for example a query.
-
-    Names are compared by their hashes: nothing is decrypted.
-    """
-    if not scope.spaces:
-        return []
-    words = normalised(text).split()
-    runs = [" ".join(words[at : at + size]) for size in range(1, WORDS_IN_A_NAME + 1) for at in range(len(words))]
-    with tenant_transaction(scope):
-        cipher = _cipher(scope)
-        if cipher is None:
-            return []
-        macs = [alias_mac(cipher, run) for run in list(dict.fromkeys(runs))[:NAMES_IN_A_QUESTION]]
-        return sorted(set(_named(scope, macs, now=now).values_list("entity_id", flat=True)))
 
 
 def canonical(scope: Scope, entity_id: int, *, now: datetime) -> Entity:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.edges.opened import Neighbour
-from apps.entities.mentions import memories_sharing
-from apps.entities.selectors import entities_named_in
+from apps.entities.mentions import entities_named_in, memories_sharing
 from apps.recall.ranking import Features, Ranked
 from apps.recall.retrievers.graph import Reached
 from apps.recall.search import Search
@@ -47,19 +46,18 @@ def seeds_of(ranked: Sequence[Ranked], features: Sequence[Features]) -> list[int
 
 def find_bridges(search: Search, seed_ids: Sequence[int]) -> list[Bridge]:
     """The bridges from these memories, by entities that the question does not name.  A sealed space has none."""
-    if not seed_ids:
-        return []
-    here = search.scope.in_spaces(search.space)
     shared = memories_sharing(
         search.scope,
         search.space,
         seed_ids,
-        apart_from=entities_named_in(here, search.question.text.reveal(), now=search.now),
         where=search.where,
         values=search.values,
         limit=COMMON,
         now=search.now,
     )
+    if not shared:
+        return []
+    named = entities_named_in(search.scope, search.space, search.cipher, search.question.text.reveal(), now=search.now)
     return [
         Bridge(
             seed_id=one.memory_id,
@@ -67,6 +65,7 @@ def find_bridges(search: Search, seed_ids: Sequence[int]) -> list[Bridge]:
             strength=LIFT / (1 + SPREAD * math.log(one.mentions)),
         )
         for one in shared
+        if one.entity_id not in named
     ]
 
 

@@ -7,10 +7,14 @@ import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_space
+from apps.entities.mentions import entities_named_in, memories_mentioning
 from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
-from apps.entities.selectors import entities_named_in, memories_of
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
+from apps.projects.scope import Scope
+from apps.recall.results import Filters
+from apps.recall.search import conditions
 from apps.tenants.models import Profile
 from tests import once
 from tests.api.conftest import Caller
@@ -31,6 +35,19 @@ def listed(caller: Caller, query: str = "") -> list[dict[str, Any]]:
     assert response.status_code == 200, response.content
     found: list[dict[str, Any]] = response.json()["entities"]
     return found
+
+
+def named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
+    with tenant_transaction(scope):
+        return entities_named_in(scope, scope.space, open_space(scope.tenant, scope.space), text, now=now)
+
+
+def mentioning(scope: Scope, entity_ids: list[int], *, limit: int, now: datetime) -> list[int]:
+    """The memories that recall finds by these entities."""
+    with tenant_transaction(scope):
+        where, values, _ = conditions(Filters(), scope, open_space(scope.tenant, scope.space), now=now)
+        found = memories_mentioning(scope, scope.space, entity_ids, where=where, values=values, limit=limit, now=now)
+    return [memory_id for memory_id, _ in found]
 
 
 def named(caller: Caller, name: str) -> Any:
@@ -201,10 +218,9 @@ def test_a_name_in_a_question_leads_to_what_mentions_it(alice: Caller, acme: Ope
     said = [say(alice, text)["id"] for text in ("My manager is Dana.", "Tom is a chemist.", "Dana lives in Leeds.")]
     scope = make_scope(acme)
 
-    asked = entities_named_in(scope, "Where does Dana live?", now=NOW)
-    found = memories_of(scope, asked, limit=10, now=NOW)
+    found = mentioning(scope, named_in(scope, "Where does Dana live?", now=NOW), limit=10, now=NOW)
 
-    assert [memory_id for memory_id, _ in found] == [said[2], said[0]]
+    assert found == [said[2], said[0]]
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------
@@ -315,26 +331,26 @@ def test_memories_are_found_by_the_entities_that_a_question_names(
     first, second, third, _ = (say(alice, text)["id"] for text in texts)
     scope, now = make_scope(acme), datetime.now(UTC)
 
-    ids = entities_named_in(scope, "Where do Dana and OLGA live, says my manager?", now=now)
+    ids = named_in(scope, "Where do Dana and OLGA live, says my manager?", now=now)
 
     assert {one["name"] for one in listed(alice) if one["id"] in ids} == {"Dana Weber", "Olga"}
-    assert memories_of(scope, ids, limit=9, now=now) == [(third, 2), (second, 1), (first, 1)]
-    assert memories_of(scope, ids, limit=1, now=now) == [(third, 2)]
-    assert entities_named_in(scope, "Where does nobody live?", now=now) == []
+    assert mentioning(scope, ids, limit=9, now=now) == [third, second, first]
+    assert mentioning(scope, ids, limit=1, now=now) == [third]
+    assert named_in(scope, "Where does nobody live?", now=now) == []
     for stranger in (make_scope(acme, "bob"), make_scope(globex)):
-        assert entities_named_in(stranger, "Where does Dana live?", now=now) == []
-        assert memories_of(stranger, ids, limit=9, now=now) == []
+        assert named_in(stranger, "Where does Dana live?", now=now) == []
+        assert mentioning(stranger, ids, limit=9, now=now) == []
 
 
 def test_memories_that_recall_may_not_return_are_not_found(acme: OpenedTenant, alice: Caller) -> None:
     old, new = say(alice, "I work at Volkswagen.")["id"], say(alice, "I work at Bosch now.")["id"]
     scope, now = make_scope(acme), datetime.now(UTC)
 
-    ids = entities_named_in(scope, "Volkswagen or Bosch?", now=now)
+    ids = named_in(scope, "Volkswagen or Bosch?", now=now)
 
     assert len(ids) == 2
-    assert memories_of(scope, ids, limit=9, now=now) == [(new, 1)]
-    assert old not in [memory_id for memory_id, _ in memories_of(scope, ids, limit=9, now=now)]
+    assert mentioning(scope, ids, limit=9, now=now) == [new]
+    assert old != new
 
 
 def test_another_project_knows_nobody_of_this_one(acme: OpenedTenant, alice: Caller) -> None:

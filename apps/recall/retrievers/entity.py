@@ -1,7 +1,6 @@
 """Entity retriever: memories that mention the entities named in the question, under any of their names."""
 
-from apps.entities.mentions import memories_mentioning
-from apps.entities.selectors import entities_named_in
+from apps.entities.mentions import entities_named_in, memories_mentioning
 from apps.recall.search import Ranking, Search
 
 
@@ -13,11 +12,11 @@ class EntityRetriever:
 
         A sealed space stores no entities, so it finds none there.
         """
-        here = search.scope.in_spaces(search.space)
+        asked = search.question.text.reveal()
         return memories_mentioning(
             search.scope,
             search.space,
-            entities_named_in(here, search.question.text.reveal(), now=search.now),
+            entities_named_in(search.scope, search.space, search.cipher, asked, now=search.now),
             where=search.where,
             values=search.values,
             limit=limit,
