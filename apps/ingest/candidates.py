@@ -256,6 +256,8 @@ class MemoryCandidate:
     vector: NDArray[np.float32] | None = None
     # detect_changes
     changes: Sequence[FoundChange] = ()
+    near: Sequence[tuple[int, float]] = ()  # (memory id, cosine) of the nearest memories ...
+    near_as_of: int | None = None  # ... when this was the number of the space's latest change
     # supersede: the row that it replaces; rows it contradicts without replacing; constraints it violates
     replaces_id: int | None = None
     against: Sequence[int] = ()

@@ -90,9 +90,11 @@ def last_of_sessions(
 
 
 def _near_rows(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tuple[int, float]]:
-    """The nearest stored memories; queried once per candidate."""
+    """The nearest stored memories; queried once per candidate, and not again if nothing changed since."""
     if candidate.vector is None or not snapshot.cipher.is_searchable:
         return []
+    if candidate.near_as_of == snapshot.space.txid:
+        return list(candidate.near[:NEAREST])
     if id(candidate) not in snapshot.near_rows:
         snapshot.near_rows[id(candidate)] = nearest(
             snapshot.scope,

@@ -216,6 +216,14 @@ def space_now(scope: Scope, space_id: int) -> Space:
     return _SPACE.row(found)
 
 
+def latest_change(scope: Scope, space_id: int) -> int | None:
+    """The number of the space's latest change, as the current transaction sees it; None if there is no such space."""
+    with prepared_cursor() as cursor:
+        cursor.execute("select txid from projects_space where tenant_id = %s and id = %s", [scope.tenant_id, space_id])
+        found = cursor.fetchone()
+    return found[0] if found else None
+
+
 def hold_space(scope: Scope) -> Space:
     """Lock the scope's one space and return its current row; no one else changes it until the transaction ends.
 
