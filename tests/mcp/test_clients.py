@@ -20,20 +20,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from apps.apikeys import services
 from apps.apikeys.onboarding import OpenedTenant
-from apps.apikeys.permissions import DEFAULT
 from apps.projects.scope import Environment, Principal
 from apps.retention.requests import confirm
 from tests.api.conftest import Caller
 from tests.makers import make_api_key
-from tests.mcp.every_tool import (
-    KEY,
-    call_graph_tools,
-    call_tools,
-    check_graph_tools,
-    check_tools,
-    is_error,
-    structured,
-)
+from tests.mcp.every_tool import KEY, SCOPES, SERVERS, is_error, structured
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
@@ -41,7 +32,6 @@ MODES = ["auto", "legacy", "2026-07-28"]
 FASTMCP = "fastmcp"  # in place of a mode of the official client
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_client = pytest.mark.parametrize("mode", [*MODES, FASTMCP])
-PATHS = {"/v1/mcp": (call_tools, check_tools), "/v1/mcp/graph": (call_graph_tools, check_graph_tools)}
 
 
 @asynccontextmanager
@@ -85,23 +75,22 @@ async def in_thread(change: Callable[[], object]) -> None:
 
 @pytest.fixture
 def key(acme: OpenedTenant) -> str:
-    """With the permissions that every tool needs."""
-    return make_api_key(acme.scope, scopes=[*DEFAULT, "history:read", "history:write", "state:read"]).text
+    return make_api_key(acme.scope, scopes=SCOPES).text
 
 
 @every_client
-@pytest.mark.parametrize("path", PATHS)
-def test_every_tool_is_listed_and_called(live_server: Any, key: str, mode: str, path: str) -> None:
-    call_all, check = PATHS[path]
+@pytest.mark.parametrize("tools", SERVERS)
+def test_every_tool_is_listed_and_called(live_server: Any, key: str, mode: str, tools: str) -> None:
+    served = SERVERS[tools]
 
     async def run() -> tuple[Any, ...]:
-        async with connected(live_server, key, mode, path) as client:
-            return await client.list_tools(), await call_all(client.call_tool)
+        async with connected(live_server, key, mode, served.path) as client:
+            return await client.list_tools(), await served.call_all(client.call_tool)
 
-    tools, results = asyncio.run(run())
+    listed, results = asyncio.run(run())
 
-    assert set(results) == {one.name for one in tools.tools}
-    check(results)
+    assert set(results) == {one.name for one in listed.tools}
+    served.check(results, "alice")
 
 
 @every_mode
