@@ -134,7 +134,8 @@ def test_tools_for_typed_memories(caller: Caller) -> None:
         "policy_get": {},
         "memory_session_end": SESSION,
     }
-    of_namespace = dict.fromkeys(("memory_profiles_list", "audit_query"), {"namespace": PROFILE["namespace"]})
+    namespace = {"namespace": PROFILE["namespace"]}
+    of_namespace = {"memory_profiles_list": namespace, "audit_query": namespace}
     calls = {name: PROFILE | arguments for name, arguments in of_profile.items()} | of_namespace
 
     told = telling(server, calls)
