@@ -1,5 +1,5 @@
 """The protocol's own conformance suite.  It runs where MCP_CONFORMANCE names a command that begins it, such as
-``node …/conformance/dist/index.js``; docs/mcp.md says how to install it.
+``node …/conformance/dist/index.js``; ``scripts/clients mcp`` installs it.
 """
 
 import os
