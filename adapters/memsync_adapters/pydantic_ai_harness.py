@@ -136,7 +136,7 @@ class MemsyncMemoryStore:
         namespace, key = _place(path)
         current = yield from self.state.get(namespace, key)
         if (current["value"]["version"] if current else None) != expected:
-            raise MemoryConflictError(f"memory path {path!r} changed before this mutation")
+            return (yield from self._overtaken(path, operation))
         place = {"namespace": namespace, "key": key, "if_version": current["version"] if current else "0"}
         version = value["version"] if value else None
         puts = [place | {"value": value, "text": f"{path}\n{value['content']}"}] if value else []
@@ -151,11 +151,14 @@ class MemsyncMemoryStore:
         except MemsyncError as error:
             if not error.is_conflict:
                 raise
-            # The same operation may have come first.
-            if operation and (receipt := (yield from self._receipt(operation))):
-                return receipt
-            raise MemoryConflictError(f"memory path {path!r} changed before this mutation") from None
+            return (yield from self._overtaken(path, operation))
         return MemoryMutation(version=version, replayed=False, existed=current is not None)
+
+    def _overtaken(self, path: str, operation: MemoryOperation | None) -> Steps[MemoryMutation]:
+        """The receipt, if the same operation came first.  Raises MemoryConflictError."""
+        if operation and (receipt := (yield from self._receipt(operation))):
+            return receipt
+        raise MemoryConflictError(f"memory path {path!r} changed before this mutation") from None
 
     def _below(self, prefix: str) -> Steps[list[Json]]:
         """The files whose paths begin with the prefix, sorted by path."""

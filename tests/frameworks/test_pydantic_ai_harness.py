@@ -130,6 +130,25 @@ def test_same_operation_at_once_is_done_once(store: Any, wait_for: WaitFor) -> N
     assert len({one.version for one in outcomes}) == 1
 
 
+def test_same_operation_may_come_between_two_reads(
+    make_client: MakeClient, wait_for: WaitFor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, operation = MemsyncMemoryStore(make_client()), MemoryOperation(id="op", fingerprint="f")
+    value = {"path": "a", "content": "1", "version": "first", "operation": "op", "metadata": None}
+    read, reads = store._receipt, list[Any]()
+
+    def overtaken(one: MemoryOperation) -> Any:
+        reads.append((yield from read(one)))
+        if len(reads) == 1:
+            yield from MemsyncMemoryStore(store.client)._mutate("a", value, None, one)
+        return reads[-1]
+
+    monkeypatch.setattr(store, "_receipt", overtaken)
+    outcome = wait_for(store.write("a", "1", expected_version=None, operation=operation))
+
+    assert (reads[0], outcome.replayed, outcome.version) == (None, True, "first")
+
+
 def test_paths_are_listed_in_order(store: Any, wait_for: WaitFor) -> None:
     async def work() -> Any:
         for path in ("b/c", "a", "b/d/e", "bc", "b.md"):

@@ -13,10 +13,9 @@ import pytest
 from mcp import StdioServerParameters
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.apikeys.permissions import DEFAULT
 from memsync.mcp import commands
 from tests.makers import make_api_key
-from tests.mcp.every_tool import KEY, call_tools, check_tools, structured
+from tests.mcp.every_tool import KEY, SCOPES, SERVERS, structured
 
 MCP = [sys.executable, "-m", "memsync.cli", "mcp"]
 SETTINGS = ["--url", "http://127.0.0.1:9", "--key", "ms_dev_x", "--end-user", "alice"]
@@ -24,17 +23,20 @@ SETTINGS = ["--url", "http://127.0.0.1:9", "--key", "ms_dev_x", "--end-user", "a
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
-def test_official_client_starts_it_and_calls_every_tool(live_server: Any, acme: OpenedTenant, mode: str) -> None:
-    server = started(live_server, acme, end_user="алиса")
+@pytest.mark.parametrize("tools", SERVERS)
+def test_official_client_starts_it_and_calls_every_tool(
+    live_server: Any, acme: OpenedTenant, mode: str, tools: str
+) -> None:
+    server, served = started(live_server, acme, "--tools", tools, end_user="алиса"), SERVERS[tools]
 
     async def run() -> tuple[Any, ...]:
         async with mcp.Client(server, mode=mode) as client:
-            return await client.list_tools(), await call_tools(client.call_tool)
+            return await client.list_tools(), await served.call_all(client.call_tool)
 
-    tools, results = asyncio.run(run())
+    listed, results = asyncio.run(run())
 
-    assert set(results) == {one.name for one in tools.tools}
-    check_tools(results, end_user="алиса")
+    assert set(results) == {one.name for one in listed.tools}
+    served.check(results, "алиса")
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
@@ -71,10 +73,14 @@ def test_bad_arguments_and_a_bad_key_are_told_in_the_protocol(live_server: Any, 
     assert not isinstance(refused.value, AssertionError)
 
 
-def started(server: Any, acme: OpenedTenant, *, end_user: str = "alice", key: str = "") -> StdioServerParameters:
-    issued = key or make_api_key(acme.scope, scopes=[*DEFAULT, "history:read", "history:write"]).text
+def started(
+    server: Any, acme: OpenedTenant, *options: str, end_user: str = "alice", key: str = ""
+) -> StdioServerParameters:
+    issued = key or make_api_key(acme.scope, scopes=SCOPES).text
     environment = {"MEMSYNC_URL": server.url, "MEMSYNC_API_KEY": issued, "MEMSYNC_END_USER": end_user}
-    return StdioServerParameters(command=MCP[0], args=MCP[1:], env=environment, cwd=Path(__file__).parents[2])
+    return StdioServerParameters(
+        command=MCP[0], args=[*MCP[1:], *options], env=environment, cwd=Path(__file__).parents[2]
+    )
 
 
 def test_a_server_that_cannot_be_reached_is_told_in_the_protocol() -> None:
@@ -92,6 +98,23 @@ def test_key_and_end_user_are_needed(capsys: pytest.CaptureFixture[str], monkeyp
 
     assert commands.main(["--end-user", "alice"]) == 2
     assert "MEMSYNC_API_KEY" in capsys.readouterr().err
+    assert commands.main(["--tools", "graph", "--key", "x"]) == 2
+    assert "MEMSYNC_END_USER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--tools", "graph", "install"], ["install", "--tools", "graph"]])
+def test_a_configuration_names_the_tools(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    assert commands.main([*options, *SETTINGS, "--vscode"]) == 0
+
+    printed = capsys.readouterr().out.partition("\n")[2]
+    assert json.loads(printed)["servers"]["memsync-graph"]["url"] == "http://127.0.0.1:9/v1/mcp/graph"
+
+
+def test_typed_tools_need_no_end_user(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMSYNC_END_USER", raising=False)
+
+    assert commands.main(["--tools", "typed", "--key", "k", "--url", "http://s", "install", "--codex"]) == 0
+    assert 'url = "http://s/v1/mcp/typed"\nhttp_headers = { "X-API-Key" = "k" }' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

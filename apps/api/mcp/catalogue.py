@@ -29,6 +29,11 @@ class ToolResult:
         return cls(content=[{"type": "text", "text": text}], structured=structured, is_error=is_error)
 
     @classmethod
+    def data(cls, text: str, structured: Mapping[str, Any]) -> "ToolResult":
+        """Text that may repeat what is stored, and then says that it is data."""
+        return cls.text(f"{text}\n\n{DATA}", structured)
+
+    @classmethod
     def json(cls, found: Mapping[str, Any]) -> "ToolResult":
         """JSON, in a block of its own for clients that read it; the next one says that it is data."""
         blocks = [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), DATA]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apps.api.mcp.catalogue import DATA, Run, Tool, ToolResult
+from apps.api.mcp.catalogue import Run, Tool, ToolResult
 from apps.api.mcp.deleting import delete_memory
 from apps.api.mcp.session import ToolSession
 from apps.api.memory_ids import ID, memory_id, public_id
@@ -81,7 +81,7 @@ def update_memory(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     changed = {name: given[name] for name in ("tags", "importance", "metadata") if name in given}
     memory = session.ask("PATCH", f"/memory/{memory_id(given['id'])}", changed)
     kept = {name: memory[name] for name in ("tags", "importance", "metadata", "updated_at")}
-    return ToolResult.text(f"Changed {public_id(memory['id'])}.", {"id": public_id(memory["id"]), **kept})
+    return ToolResult.data(f"Changed {public_id(memory['id'])}.", {"id": public_id(memory["id"]), **kept})
 
 
 def record_fact(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -168,7 +168,7 @@ def _day(time: datetime | None) -> str:
 
 
 def _listed(lines: Sequence[str], structured: Mapping[str, Any], *, none: str = "") -> ToolResult:
-    return ToolResult.text("\n".join((*lines, "", DATA)) if lines else none, structured)
+    return ToolResult.data("\n".join(lines), structured) if lines else ToolResult.text(none, structured)
 
 
 def _tool(run: Run | Callable[..., Any], title: str, description: str, **declared: Any) -> Tool:

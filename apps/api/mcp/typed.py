@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from apps.api.mcp.catalogue import DATA, Catalogue, Tool, ToolResult
+from apps.api.mcp.catalogue import Catalogue, Tool, ToolResult
 from apps.api.mcp.session import RouteFailed, ToolSession
 
 INSTRUCTIONS: Final = (
@@ -59,7 +59,7 @@ def memory_search(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 
 def memory_ask(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     found = session.ask("POST", _profile(given, "ask"), _rest(given))
-    return ToolResult.text(f"{found['answer']}\n\n{DATA}" if found["answer"] else "Nothing is known.", found)
+    return ToolResult.data(found["answer"], found) if found["answer"] else ToolResult.text("Nothing is known.", found)
 
 
 def memory_extract(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -73,7 +73,7 @@ def memory_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
         if refused.answer.status != NOT_FOUND:
             raise
         return ToolResult.text("There is no such memory.", {"found": False})
-    return ToolResult.text(f"- {memory['summary']}\n\n{DATA}", {"found": True, "memory": memory})
+    return ToolResult.data(f"- {memory['summary']}", {"found": True, "memory": memory})
 
 
 def memory_forget(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -88,7 +88,7 @@ def memory_forget(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 
 def memory_erase(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     asked = session.ask("POST", _profile(given, "erasures"), _rest(given))
-    return ToolResult.text(f"A person has to confirm erasure {asked['erasure_id']} in the browser.", asked)
+    return ToolResult.data(f"A person has to confirm erasure {asked['erasure_id']} in the browser.", asked)
 
 
 def memory_erasure_status(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -152,7 +152,7 @@ def _limit(given: Mapping[str, Any]) -> dict[str, Any]:
 def _recalled(found: Mapping[str, Any]) -> ToolResult:
     lines = [f"- {one['id']}: {one['summary']}" for one in found["memories"]]
     lines += [f"- {one['role']}: {one['content']}" for one in found.get("turns", ())]
-    return ToolResult.text("\n".join((*lines, "", DATA)) if lines else "No memories match.", found)
+    return ToolResult.data("\n".join(lines), found) if lines else ToolResult.text("No memories match.", found)
 
 
 def _tool(
