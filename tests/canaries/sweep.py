@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.canaries import doors, failures, mcp_doors, people
+from tests.canaries import doors, failures, mcp_doors, oauth_doors, people
 from tests.canaries.canary import ENCODINGS, Family, encoded
 from tests.canaries.doors import Visitor
 from tests.canaries.sinks import Sink, Sinks, read_environment
@@ -40,6 +40,7 @@ ONCE: tuple[Callable[[Visitor], None], ...] = (
     doors.use_the_admin,
     people.sign_in_wrongly,
     people.use_the_console,
+    oauth_doors.connect_an_assistant,
     people.review,
     people.take_files_along,
     people.tell_others,
@@ -138,6 +139,7 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
             "MEMSYNC",
             "KMS",
             "EMBED",
+            "OAUTH",
         )
         environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         environment |= {
@@ -151,6 +153,8 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
             # A receiver of ours, for the webhooks.
             "WEBHOOK_ALLOW_HTTP": "1",
             "WEBHOOK_NETWORKS": "127.0.0.0/8",
+            "OAUTH_ISSUER": f"http://127.0.0.1:{port}",
+            "OAUTH_REGISTRATION": "1",
         }
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(port)]
         with (
