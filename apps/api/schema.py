@@ -82,9 +82,11 @@ LARGEST_ID: Final = 2**63 - 1
 
 
 class FindingOutput(serializers.Serializer[Any]):
-    loc = serializers.ListField(child=serializers.JSONField())
-    msg = serializers.CharField()
-    type = serializers.CharField()
+    """Of a value at fault: where it is and what is wrong.  Other errors have properties of their own."""
+
+    loc = serializers.ListField(child=serializers.JSONField(), required=False)
+    msg = serializers.CharField(required=False)
+    type = serializers.CharField(required=False)
 
 
 class ErrorOutput(serializers.Serializer[Any]):
@@ -239,6 +241,8 @@ def _given(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]
 def _alone(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:
     """That it is present, and none of the other properties of ``one_of``."""
     given = _given(name, properties, body)
+    if body.fields[name].allow_null:  # declared on the field itself: null means something
+        given["properties"][name]["nullable"] = True
     given["properties"] |= {other: {"not": _typed(properties[other])} for other in body.one_of if other != name}
     return given
 

@@ -753,7 +753,7 @@ TABLE = (
             ("audit", "GET", "audit:read", None, 200, 403),
             ("tokens", "GET", "tokens:write", None, 200, 403),
             ("tokens", "POST", "tokens:write", {"scope": "read"}, 403, 403),
-            ("tokens/<int:token_id>", "DELETE", "tokens:write", None, 404, 403),
+            ("tokens/<str:token_id>", "DELETE", "tokens:write", None, 404, 403),
         )
     ),
     *(
@@ -773,7 +773,7 @@ TABLE = (
             ("tokens", "GET", "tokens:write", None, 200),
             # Whose right is beyond the key's: tests/planes/test_profile_tokens.py creates them.
             ("tokens", "POST", "tokens:write", {"scope": "read"}, 403),
-            ("tokens/<int:token_id>", "DELETE", "tokens:write", None, 404),
+            ("tokens/<str:token_id>", "DELETE", "tokens:write", None, 404),
         )
     ),
     *(

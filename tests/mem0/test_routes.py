@@ -216,7 +216,7 @@ def test_feedback_moves_the_importance(ana: Mem0Caller, acme: OpenedTenant) -> N
     ana("POST", "/v1/feedback/", {"memory_id": memory_id, "feedback": "VERY_NEGATIVE"})
     with tenant_transaction(acme.scope):
         assert MemoryFeedback.objects.within(acme.scope).count() == 3
-    assert "taken back" in ana("POST", "/v1/feedback/", {"memory_id": memory_id, "feedback": None}, 501)["detail"]
+    assert "must not be null" in ana("POST", "/v1/feedback/", {"memory_id": memory_id, "feedback": None}, 400)["detail"]
 
 
 def test_keys_delete_only_where_the_tenant_lets_them(ana: Mem0Caller, acme: OpenedTenant) -> None:

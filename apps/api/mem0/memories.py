@@ -120,6 +120,7 @@ class DeleteAllInput(Mem0Parameters):
 
 
 class Mem0FeedbackInput(Mem0Input):
+    never_null = frozenset({"feedback"})  # with null, mem0 takes feedback back
     memory_id = Text(max_length=64)
     feedback = Choice(choices=list(SIGNALS), help_text="VERY_NEGATIVE counts twice.")
     feedback_reason = Text(required=False, allow_blank=True, max_length=MAX_REASON, help_text="Stored encrypted.")
@@ -262,8 +263,6 @@ class Mem0FeedbackView(Mem0View):
     )
     def post(self, request: Request) -> Response:
         """Rate whether a memory was useful.  This changes its importance."""
-        if isinstance(request.data, dict) and "feedback" in request.data and request.data["feedback"] is None:
-            raise NotBuilt("feedback: null: feedback that was given is not taken back.")
         fields, now = self.read(Mem0FeedbackInput), self.now()
         scope, _, number = self.found(fields["memory_id"], writes=True)
         memory, reason = get_numbered(scope, number, now=now), fields.get("feedback_reason")

@@ -48,7 +48,15 @@ class Mem0MemoryOutput(serializers.Serializer[Any]):
 
 
 class FoundMemoryOutput(Mem0MemoryOutput):
+    """With the fields that were asked for, if any were."""
+
     score = serializers.FloatField(min_value=0, max_value=1)
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for name, field in fields.items():
+            field.required = name == "id"
+        return fields
 
 
 class Mem0PageOutput(serializers.Serializer[Any]):

@@ -44,11 +44,11 @@ from apps.memories.spaces import SpaceOwner
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.platform import PlatformQuery, find_memories
-from apps.recall.question import MAX_CHARACTERS
 
 MAX_VALUE: Final = 10_000  # characters
 MAX_SUMMARY: Final = 2_000
 MAX_KEY: Final = 256
+MAX_IN_ADDRESS: Final = 1_000  # characters of a question in an address, which has at most 4,094
 MOST_MESSAGES: Final = 50  # of one memory
 MOST_ASSETS: Final = 10
 MOST: Final = 50  # memories on a page
@@ -126,8 +126,8 @@ class PlatformMemoryInput(ChangePlatformMemoryInput):
 class PlatformListInput(ReachInput):
     """What to find, and which page."""
 
-    query = Text(required=False, max_length=MAX_CHARACTERS, help_text="In key, summary, value, category and tags.")
-    q = Text(required=False, max_length=MAX_CHARACTERS, help_text="The same as `query`.")
+    query = Text(required=False, max_length=MAX_IN_ADDRESS, help_text="In key, summary, value, category and tags.")
+    q = Text(required=False, max_length=MAX_IN_ADDRESS, help_text="The same as `query`.")
     category = Label(required=False)
     tag = Label(required=False)
     sessionId = Label(required=False, max_length=256, help_text="Only memories from this session.")  # noqa: N815

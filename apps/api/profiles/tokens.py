@@ -120,12 +120,13 @@ class TokenView(ProfileView):
     permissions: ClassVar = {"DELETE": "tokens:write"}
     people: ClassVar = {"DELETE": "api_keys:write"}
 
-    def _revoke(self, token_id: int, found: Confinement | None) -> Response:
+    def _revoke(self, token_id: str, found: Confinement | None) -> Response:
         """Raises ApiKeyNotFound for a key that is not of this namespace or profile."""
-        if found is None or token_id >= 2**63:
+        number = int(token_id) if token_id.isascii() and token_id.isdecimal() else 0
+        if found is None or not 0 < number < 2**63:
             raise ApiKeyNotFound
         of = {"namespace_id": found.namespace_id, "profile_id": found.profile_id}
-        services.revoke(self.scope(), get_token(self.scope(), token_id, **of).pk, now=self.now())
+        services.revoke(self.scope(), get_token(self.scope(), number, **of).pk, now=self.now())
         return Response(None, status=204)
 
 
@@ -152,7 +153,7 @@ class NamespaceTokensView(TokensView):
 
 class NamespaceTokenView(TokenView):
     @operation("revoke_namespace_token", request=None, responses={204: None})
-    def delete(self, request: Request, ns: str, token_id: int) -> Response:
+    def delete(self, request: Request, ns: str, token_id: str) -> Response:
         """Revoke a token of a namespace, and the tokens that it created."""
         return self._revoke(token_id, _of_namespace(self, ns))
 
@@ -185,7 +186,7 @@ class ProfileTokensView(TokensView):
 
 class ProfileTokenView(TokenView):
     @operation("revoke_profile_token", request=None, responses={204: None})
-    def delete(self, request: Request, ns: str, profile: str, token_id: int) -> Response:
+    def delete(self, request: Request, ns: str, profile: str, token_id: str) -> Response:
         """Revoke a token of a profile, and the tokens that it created."""
         return self._revoke(token_id, _of_profile(self, ns, profile))
 

@@ -193,7 +193,7 @@ class DocumentConnectorView(ApiView):
         )
         return Response(_body(changed))
 
-    @operation("delete_document_connector", request=None, responses=DeletedConnectorOutput)
+    @operation("delete_document_connector", request=None, responses={200: DeletedConnectorOutput})
     def delete(self, request: Request, connector_id: int) -> Response:
         """Delete a connector; its objects and their memories stay.
 
