@@ -81,12 +81,10 @@ def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportR
     except DomainError as refusal:
         raise Invalid(refusal.message.replace("The body", "The record")) from None
     is_exported = EXPORTED in record
-    body = (ExportedInput if is_exported else RememberInput)(data=record)
     try:
-        body.is_valid(raise_exception=True)
+        fields: Mapping[str, Any] = (ExportedInput if is_exported else RememberInput).check(record)
     except serializers.ValidationError as found:
         raise invalid(found) from found
-    fields: Mapping[str, Any] = body.validated_data
     whose = fields.get("end_user_id", end_user)
     if whose is None or not whose.strip():
         raise EndUserUnnamed

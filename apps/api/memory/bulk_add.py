@@ -112,12 +112,10 @@ class BulkAddView(ApiView):
 def _checked(item: object) -> Mapping[str, Any]:
     """The fields of an item.  Raises Invalid, whose message names the field but not the item: the result has its
     index."""
-    body = RememberInput(data=item)
     try:
-        body.is_valid(raise_exception=True)
+        return dict(RememberInput.check(item))
     except serializers.ValidationError as found:
         raise invalid(found) from found
-    return dict(body.validated_data)
 
 
 def _body(results: Sequence[Result]) -> dict[str, Any]:

@@ -62,14 +62,13 @@ class ListView(NamedView):
 
         A slash in a name is sent as `%2F` in the path; in the user's ID it may also be sent unchanged.
         """
-        owner = IdentityInput(data=_named_in_path(request, tenant_id, user_id))
         try:
-            owner.is_valid(raise_exception=True)
+            owner = IdentityInput.check(_named_in_path(request, tenant_id, user_id))
         except serializers.ValidationError as refused:
             raise invalid(refused, place="path") from None
         page = self.read_parameters(PageInput)
         listed = list_memories(
-            self.reader_of(**owner.validated_data, spans=True),
+            self.reader_of(**owner, spans=True),
             limit=min(page["limit"], LONGEST) or None,
             offset=page["offset"],
             now=self.now(),
