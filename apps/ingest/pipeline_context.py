@@ -14,7 +14,7 @@ from apps.adapters.instances import get_embedder
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.memories.lifetimes import Lifetimes, rules_of
-from apps.memories.spaces import SpaceOwner, get_or_create_owned, space_of
+from apps.memories.spaces import SpaceOwner, get_or_create_owned, row_of
 from apps.memories.tenant_types import Registry, registry_of
 from apps.policies.retention import Policy, of_project, policies_for, strictest
 from apps.projects.scope import Scope
@@ -28,6 +28,7 @@ class PipelineContext:
 
     kept: retention policies that apply to the space.  embed_seconds: time budget for embedding; 0 leaves it to the
     outbox.  settles: delay before a topic that still grows is summarized.
+    as_of: number of the space's latest change before the run; None if it was not read.
     vectors: index in the batch to vector; reused when the batch is run again.
     """
 
@@ -39,6 +40,7 @@ class PipelineContext:
     embed_seconds: float
     settles: timedelta
     now: datetime
+    as_of: int | None = None
     vectors: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     @property
@@ -61,15 +63,18 @@ class PipelineContext:
         """As ``for_scope``, in the space of this owner, which is created if unknown."""
         with tenant_transaction(scope):
             cipher = open_tenant(scope.tenant)
-            if space := space_of(scope, owner, cipher):
-                there = scope.in_spaces(space)
-                return cls._in(there, cipher.of_space(space), embeds_later=embeds_later, now=now)
+            if space := row_of(scope, owner, cipher):
+                there = scope.in_spaces(space.ref)
+                of_space = cipher.of_space(space.ref)
+                return cls._in(there, of_space, as_of=space.txid, embeds_later=embeds_later, now=now)
         return cls.for_scope(
             scope.in_spaces(get_or_create_owned(scope, owner, now=now)), embeds_later=embeds_later, now=now
         )
 
     @classmethod
-    def _in(cls, scope: Scope, cipher: SpaceCipher, *, embeds_later: bool, now: datetime) -> Self:
+    def _in(
+        cls, scope: Scope, cipher: SpaceCipher, *, as_of: int | None = None, embeds_later: bool, now: datetime
+    ) -> Self:
         return cls(
             scope=scope,
             cipher=cipher,
@@ -79,4 +84,5 @@ class PipelineContext:
             embed_seconds=0.0 if embeds_later else settings.EMBED_INLINE_SECONDS,
             settles=SETTLES if embeds_later else timedelta(0),
             now=now,
+            as_of=as_of,
         )

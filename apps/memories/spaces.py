@@ -155,17 +155,22 @@ def find_owned(scope: Scope, owner: SpaceOwner) -> SpaceRef | None:
 
 def space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> SpaceRef | None:
     """As ``find_owned``, inside the tenant's transaction.  cipher: the tenant's."""
+    space = row_of(scope, owner, cipher)
+    return space.ref if space else None
+
+
+def row_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> Space | None:
+    """As ``space_of``, with the space's counts."""
     if owner.kind == SpaceKind.PROJECT:
         return _of_project(scope)
-    space = _of_end_user(scope, owner, cipher, _OF_END_USER)
-    return space.ref if space else None
+    return _of_end_user(scope, owner, cipher, _OF_END_USER)
 
 
 def hold_space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> Space | None:
     """As ``space_of`` and ``hold_space`` in one statement.  cipher: the tenant's, opened for writing."""
     if owner.kind == SpaceKind.PROJECT:
-        ref = _of_project(scope)
-        return hold_space(scope.in_spaces(ref)) if ref else None
+        space = _of_project(scope)
+        return hold_space(scope.in_spaces(space.ref)) if space else None
     return _of_end_user(scope, owner, cipher, _HELD_OF_END_USER)
 
 
@@ -183,7 +188,7 @@ def _of_end_user(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher, sql: str)
     return space
 
 
-def _of_project(scope: Scope) -> SpaceRef | None:
+def _of_project(scope: Scope) -> Space | None:
     """Raises DecryptError if the row fails the check that it belongs to the project."""
     if scope.project_id is None:
         return None
@@ -191,7 +196,7 @@ def _of_project(scope: Scope) -> SpaceRef | None:
     space = mine.filter(owner_id=scope.project_id, branch="").first()
     if space is not None and not space.is_bound():
         raise DecryptError("row_mac")
-    return space.ref if space else None
+    return space
 
 
 def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> None:
@@ -214,14 +219,6 @@ def space_now(scope: Scope, space_id: int) -> Space:
     if found is None:
         raise Space.DoesNotExist
     return _SPACE.row(found)
-
-
-def latest_change(scope: Scope, space_id: int) -> int | None:
-    """The number of the space's latest change, as the current transaction sees it; None if there is no such space."""
-    with prepared_cursor() as cursor:
-        cursor.execute("select txid from projects_space where tenant_id = %s and id = %s", [scope.tenant_id, space_id])
-        found = cursor.fetchone()
-    return found[0] if found else None
 
 
 def hold_space(scope: Scope) -> Space:
@@ -311,7 +308,7 @@ def get_or_create_owned(scope: Scope, owner: SpaceOwner, *, now: datetime) -> Sp
         with tenant_transaction(scope):
             _make_space(scope, owner.kind, scope.project_id, open_tenant(scope.tenant, writing=True), now=now)
             if made := _of_project(scope):
-                return made
+                return made.ref
             raise SpaceShredded
     external_id = owner.external_id
     with tenant_transaction(scope):

@@ -1,5 +1,6 @@
 """The nearest memories are searched before the lock, and under it only if the space has changed since."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest import neighbours
 from apps.ingest.candidates import Proposal
-from apps.ingest.services import remember
-from apps.ingest.steps import detect_changes
+from apps.ingest.pipeline_context import PipelineContext
+from apps.ingest.services import remember_for
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
 from tests.makers import NOW, make_scope
@@ -38,7 +39,7 @@ def scope(acme: OpenedTenant) -> Scope:
 
 
 def add(scope: Scope, text: str) -> bool:
-    (outcome,) = remember(scope, [Proposal(text=Plaintext(text), importance=0.6)], now=NOW)
+    _, (outcome,) = remember_for(scope, "alice", [Proposal(text=Plaintext(text), importance=0.6)], now=NOW)
     return outcome.is_stored
 
 
@@ -49,9 +50,15 @@ def test_nothing_is_searched_again_while_nothing_changed(scope: Scope, searches:
 
 
 def test_what_changed_meanwhile_is_met(scope: Scope, searches: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    before = detect_changes.latest_change
-    monkeypatch.setattr(detect_changes, "latest_change", lambda *arguments: (before(*arguments) or 0) - 1)
+    begin = PipelineContext.for_owner
+    monkeypatch.setattr(
+        PipelineContext, "for_owner", lambda *given, **options: _before_a_change(begin(*given, **options))
+    )
 
     assert add(scope, "The ferry to Arran leaves at ten past six.")
 
     assert searches
+
+
+def _before_a_change(tools: PipelineContext) -> PipelineContext:
+    return replace(tools, as_of=(tools.as_of or 0) - 1)

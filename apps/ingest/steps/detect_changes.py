@@ -25,7 +25,6 @@ from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_parts, open_said, open_text
-from apps.memories.spaces import latest_change
 from text.extraction.extractor import LONG_TEXT
 from text.extraction.reasons import Reason
 from text.marking import places
@@ -104,10 +103,9 @@ def _nearest(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> l
     """For each candidate, the nearest current memories of the same speaker and project."""
     found: list[list[_Earlier]] = []
     with tenant_transaction(tools.scope):
-        as_of = latest_change(tools.scope, tools.scope.space.id)
         near = [_cosines(one, tools) for one in candidates]
         for one, cosines in zip(candidates, near, strict=True):
-            one.near, one.near_as_of = cosines, as_of
+            one.near, one.near_as_of = cosines, tools.as_of
         wanted = {memory_id for each in near for memory_id, _ in each}
         rows = recallable_rows(tools.scope, sorted(wanted), None, now=tools.now) if wanted else []
         there = {row.pk: row for row in rows if not row.is_summary and not row.from_assistant}
