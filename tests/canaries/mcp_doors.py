@@ -61,9 +61,9 @@ def _reply(visitor: Visitor, memory_id: str, headers: dict[str, str]) -> None:
     """To what a tool asks while it runs, and once more to nothing."""
     take = visitor.family.take
     begin = {"protocolVersion": VERSION, "capabilities": {"elicitation": {"url": {}}}, "clientInfo": {"name": "x"}}
-    begun = visitor.call("POST", "/v1/mcp", json=_request("initialize", begin), headers=headers)
+    begun = visitor.call("POST", "/v1/mcp", json=request_of("initialize", begin), headers=headers)
     own = headers | {"Mcp-Session-Id": begun.headers["Mcp-Session-Id"]}
-    call = _request("tools/call", {"name": "delete_memory", "arguments": {"id": memory_id}})
+    call = request_of("tools/call", {"name": "delete_memory", "arguments": {"id": memory_id}})
     sent = own | {"X-API-Key": visitor.key, "X-End-User-ID": "alice"}
     with visitor.http.stream("POST", "/v1/mcp", json=call, headers=sent) as stream:
         lines = (line.removeprefix("data: ") for line in stream.iter_lines() if line.startswith("data: "))
@@ -75,5 +75,5 @@ def _reply(visitor: Visitor, memory_id: str, headers: dict[str, str]) -> None:
         assert json.loads(next(lines))["result"]["isError"] is True
 
 
-def _request(method: str, params: Any) -> dict[str, Any]:
+def request_of(method: str, params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

@@ -3,15 +3,14 @@
 Left out, being plain by design and said to be so: a client's name and its redirect addresses.
 """
 
-import hashlib
 import re
-from base64 import urlsafe_b64encode
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from benchmarks.browser import asks_for_step_up
+from oauthlib.oauth2 import WebApplicationClient
+
 from tests.canaries.doors import NAME, Visitor
-from tests.canaries.mcp_doors import VERSION
+from tests.canaries.mcp_doors import VERSION, request_of
 from tests.canaries.people import owner_of
 
 BACK = "https://assistant.example/back"
@@ -48,7 +47,7 @@ def _register(visitor: Visitor, **metadata: Any) -> Any:
 
 
 def _asked(client_id: str, verifier: str, **changed: str) -> dict[str, str]:
-    challenge = urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    challenge = WebApplicationClient(client_id).create_code_challenge(verifier, "S256")
     return {
         "response_type": "code", "client_id": client_id, "redirect_uri": BACK, "scope": "memory:read memory:add",
         "code_challenge": challenge, "code_challenge_method": "S256",
@@ -65,10 +64,7 @@ def _allowed(visitor: Visitor, client_id: str, verifier: str) -> str:
     form = {"place": place[1], "environment": "production", "end_user": take("end user of a connection"),
             "scopes": "memory:add"}  # fmt: skip
     owner.post(address, **form | {"place": take("wrong place"), "scopes": take("wrong right")})
-    answer = owner.browser.post(address, form)
-    if asks_for_step_up(answer):
-        owner.browser.step_up()
-        answer = owner.browser.post(address, form)
+    answer = owner.submit(address, **form)
     assert answer.status_code == 302, answer.status_code
     (code,) = parse_qs(urlsplit(answer.headers["Location"]).query)["code"]
     return code
@@ -81,5 +77,5 @@ def _token(visitor: Visitor, **form: str) -> Any:
 def _tool(visitor: Visitor, token: str, name: str, **arguments: Any) -> Any:
     headers = {"Authorization": f"Bearer {token}", "MCP-Protocol-Version": VERSION,
                "Accept": "application/json, text/event-stream"}  # fmt: skip
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    call = request_of("tools/call", {"name": name, "arguments": arguments})
     return visitor.note(visitor.http.post("/v1/mcp", json=call, headers=headers))

@@ -48,11 +48,15 @@ class Person:
 
     def post(self, path: str, **data: Any) -> httpx.Response:
         """Confirmed first where the page asks for that."""
+        return self._noted(self.submit(path, **data))
+
+    def submit(self, path: str, **data: Any) -> httpx.Response:
+        """As ``post``, without a record of the response: for one that repeats what the caller sent, as it must."""
         answer = self.browser.post(path, data)
         if asks_for_step_up(answer):
             self.browser.step_up()
             answer = self.browser.post(path, data)
-        return self._noted(answer)
+        return answer
 
     def confirm(self, path: str, **data: Any) -> httpx.Response:
         """With the leave that the page gives."""

@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError
+from django.db.backends.utils import CursorWrapper
 from psycopg import Pipeline
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.prepared_sql import pipelined, prepared_cursor
 from apps.core.scoping import tenant_transaction
+from tests.core.test_tenant_transaction import named
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
@@ -51,17 +53,13 @@ def test_begin_and_its_settings_are_one_round_trip(acme: OpenedTenant, waits: li
         with prepared_cursor() as cursor:
             cursor.execute("show transaction isolation level")
             assert cursor.fetchone() == ("repeatable read",)
-        waits.clear()
     assert in_between == 2  # at the end of the pipeline: to send and to read
 
 
 def test_results_are_those_of_their_statements(acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
-        cursors = []
         with pipelined():
-            for number in range(5):
-                cursors.append(prepared_cursor())
-                cursors[-1].execute("select %s::int", [number])
+            cursors = [_select(number, "int") for number in range(5)]
             assert cursors[3].fetchone() == (3,)  # waits for what was sent
         assert [cursor.fetchone() for cursor in (*cursors[:3], cursors[4])] == [(0,), (1,), (2,), (4,)]
 
@@ -70,20 +68,21 @@ def test_an_error_comes_at_the_end_and_undoes_the_transaction(acme: OpenedTenant
     with pytest.raises(DataError), tenant_transaction(acme.scope):
         _divide_by_zero()
 
-    with connection.cursor() as cursor:
-        cursor.execute("select coalesce(current_setting('app.tenant_id', true), '')")
-        assert cursor.fetchone() == ("",)
+    assert named() == ""
 
 
 def test_more_than_the_socket_takes_is_sent_and_read(acme: OpenedTenant) -> None:
     large = "x" * 200_000
     with tenant_transaction(acme.scope):
-        cursors = []
         with pipelined():
-            for _ in range(100):
-                cursors.append(prepared_cursor())
-                cursors[-1].execute("select %s::text", [large])
+            cursors = [_select(large, "text") for _ in range(100)]
         assert all(cursor.fetchone() == (large,) for cursor in cursors)
+
+
+def _select(value: int | str, type_: str) -> CursorWrapper:
+    cursor = prepared_cursor()
+    cursor.execute(f"select %s::{type_}", [value])
+    return cursor
 
 
 def _divide_by_zero() -> None:

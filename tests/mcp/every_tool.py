@@ -117,7 +117,7 @@ def check_graph_tools(results: dict[str, Any], end_user: str) -> None:
 
 
 def check_typed_tools(results: dict[str, Any], end_user: str) -> None:
-    """Their memories are the profile's, whoever the end user is."""
+    """Their memories are the profile's, for every end user."""
     assert [name for name, result in results.items() if is_error(result)] == ["memory_forget"]
     assert "STEP_UP_REQUIRED" in str(results["memory_forget"].content)
     found = {name: structured(result) for name, result in results.items() if name != "memory_forget"}

@@ -1,15 +1,14 @@
 """A client of OAuth in this process, and a person who answers it."""
 
-import hashlib
 import json
 import re
 import secrets
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from django.test import Client
+from oauthlib.oauth2 import WebApplicationClient
 
 from tests.mcp.conftest import META, MODERN, PATH
 from tests.web.people import Person
@@ -21,7 +20,7 @@ CONNECT = "/app/connect"
 
 
 def challenge_of(verifier: str) -> str:
-    return urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    return str(WebApplicationClient("").create_code_challenge(verifier, "S256"))
 
 
 @dataclass

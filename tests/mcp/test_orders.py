@@ -39,7 +39,7 @@ def tells(server: McpCaller, name: str, arguments: Mapping[str, Any]) -> bool:
     return told
 
 
-def telling(server: McpCaller, calls: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def tools_with_order(server: McpCaller, calls: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """The tools that tell the order.  calls: the arguments of every tool that the server lists."""
     assert set(calls) == {one["name"] for one in server.result("tools/list")["tools"]}
     return {name for name, arguments in calls.items() if tells(server, name, arguments)}
@@ -61,7 +61,7 @@ def test_tools_for_memories(caller: Caller) -> None:
         done(server.tool("record_fact", subject="Priya", predicate="notes", object=value))
     done(server.tool("record_fact", subject=f"Ms {WORD}", predicate="works_at", object="Acme"))
 
-    told = telling(
+    told = tools_with_order(
         server,
         {
             "search_memory": {"query": ORDER},
@@ -138,7 +138,7 @@ def test_tools_for_typed_memories(caller: Caller) -> None:
     of_namespace = {"memory_profiles_list": namespace, "audit_query": namespace}
     calls = {name: PROFILE | arguments for name, arguments in of_profile.items()} | of_namespace
 
-    told = telling(server, calls)
+    told = tools_with_order(server, calls)
 
     assert set(calls) - told == {
         "memory_ingest", "memory_append", "memory_forget", "memory_session_end", "policy_set", "policy_get"
@@ -150,7 +150,7 @@ def test_tools_for_the_graph(caller: Caller) -> None:
     entity = {"name": "Priya", "entityType": "person", "observations": [ORDER]}
     relation = {"from": "Priya", "to": f"the {WORD} notes", "relationType": "prints"}
 
-    told = telling(
+    told = tools_with_order(
         server,
         {
             "create_entities": {"entities": [entity]},
