@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from text.dates.calendar import READERS, Calendar, When
 from text.dates.clock import CLOCK, clock_time
 from text.dates.expressions import FORMS, MAY_HOLD, RECURRING
 from text.dates.number_words import WEEKDAYS
-from text.dates.tense import NEW_DATE, OLD_DATE, is_habit, is_past
+from text.dates.tense import NEW_DATE, OLD_DATE, happened, is_habit, is_past
 
 __all__ = ["When", "find", "without_dates"]
+
+_PRECISIONS: Final = ("exact", "day", "week", "month", "approximate")
 
 
 class _Hit(NamedTuple):
@@ -24,7 +26,7 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
     """The date a clause is about, or None.
 
     low: lower-case text. A bare weekday or day of a month is the nearest in the direction of the tense, never the
-    reference day itself. Of two dates in a rescheduling the new one counts.
+    reference day itself. Of two dates in a rescheduling the new one counts, else the more precise one.
     assume_today: a clock time without a day means the next time the clock shows it.
     """
     if not MAY_HOLD.search(low):
@@ -62,7 +64,9 @@ def _without_names_of_days(low: str, hits: list[_Hit]) -> list[_Hit]:
 def _choose(low: str, hits: list[_Hit]) -> _Hit:
     fresh = [hit for hit in hits if not OLD_DATE.search(low[max(0, hit.start - 24) : hit.start])] or hits
     sharp = [hit for hit in fresh if hit.when.at is not None] or fresh
-    return sharp[-1] if len(hits) > 1 and NEW_DATE.search(low) else sharp[0]
+    if len(hits) > 1 and NEW_DATE.search(low):
+        return sharp[-1]
+    return min(sharp, key=lambda hit: _PRECISIONS.index(hit.when.precision))
 
 
 def _hits(low: str, now: datetime) -> Iterator[_Hit]:
@@ -70,7 +74,7 @@ def _hits(low: str, now: datetime) -> Iterator[_Hit]:
         if is_habit(low, match):
             continue
         after = match.start() + {"to": 3, "for": 4}.get(match[0].partition(" ")[0], 0)
-        calendar = Calendar(now, past=is_past(low, after))
+        calendar = Calendar(now, past=is_past(low, after), happened=happened(low, after))
         form = next(name for name in READERS if match[name] is not None)
         try:
             when = READERS[form](calendar, match)

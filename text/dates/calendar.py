@@ -16,10 +16,14 @@ class When(NamedTuple):
 
 
 class Calendar:
-    """Resolves one form of date per method, relative to `now` and in the direction of the tense."""
+    """Resolves one form of date per method, relative to `now` and in the direction of the tense.
 
-    def __init__(self, now: datetime, *, past: bool) -> None:
-        self.now, self.today, self.past = now, now.date(), past
+    past: the last verb is in the past tense; often it is about something else, so the nearer of two dates counts.
+    happened: it is about the date itself, which is then before now.
+    """
+
+    def __init__(self, now: datetime, *, past: bool, happened: bool = False) -> None:
+        self.now, self.today, self.past, self.happened = now, now.date(), past, happened
         self.monday = self.today - timedelta(days=self.today.weekday())
 
     # Building blocks.
@@ -51,6 +55,10 @@ class Calendar:
     def nearest(self, number: int, day_number: int, year: str | None) -> When:
         if year is not None:
             return self.day(date(int(year) + (2000 if len(year) == 2 else 0), number, day_number))
+        if self.past and not self.happened:
+            years = range(self.today.year - 1, self.today.year + 2)
+            there = [one for one in years if day_number <= _month_end(date(one, number, 1)).day]  # 29 February
+            return self.day(min((date(one, number, day_number) for one in there), key=self.distance))
         found = date(self.today.year, number, day_number)
         if self.past and found > self.today:
             found = date(self.today.year - 1, number, day_number)
@@ -125,9 +133,10 @@ class Calendar:
         return self.day(_month_end(date(year, number, 1)))
 
     def year_of_month(self, number: int) -> int:
-        if self.past:
-            return self.today.year - (number > self.today.month)
-        return self.today.year + (number < self.today.month)
+        ahead = number - self.today.month
+        if self.past and not self.happened:
+            return self.today.year + (ahead < -6) - (ahead > 6)
+        return self.today.year - (ahead > 0) if self.past else self.today.year + (ahead < 0)
 
     def beyond(self, m: patterns.Match) -> When:
         unit, back = m["beyond_u"], m["beyond_w"].startswith("before")
@@ -259,17 +268,24 @@ class Calendar:
         return self.day(self.today + timedelta(days=ahead, weeks=weeks))
 
     def ordinal(self, m: patterns.Match) -> When:
-        """The nearest day with that number in its month, before or after today."""
+        """The nearest day with that number in its month, after today; in the past tense the nearer one."""
         number = _day_number(m["wo_d"] or m["wod_d"] or m["ord_d"])
-        first = self.today.replace(day=1)
-        for step in range(3):
-            month = _plus_months(first, -step if self.past else step)
-            if number > _month_end(month).day:
-                continue
-            found = month.replace(day=number)
-            if (found < self.today) if self.past else (found > self.today):
-                return self.day(found)
+        after = self.with_number(number, 1)
+        if not self.past:
+            return self.day(after)
+        before = self.with_number(number, -1)
+        return self.day(before if self.happened else min(before, after, key=self.distance))
+
+    def with_number(self, number: int, step: int) -> date:
+        """The first day with this number in its month, from today in the direction of step: 1 or -1."""
+        for count in range(3):
+            month = _plus_months(self.today.replace(day=1), count * step)
+            if number <= _month_end(month).day and (month.replace(day=number) - self.today).days * step > 0:
+                return month.replace(day=number)
         raise ValueError("no month near has such a day")
+
+    def distance(self, day: date) -> timedelta:
+        return abs(day - self.today)
 
     def holiday(self, m: patterns.Match) -> When:
         return self.nearest(*HOLIDAYS[m["hol"]], None)

@@ -59,6 +59,12 @@ _TENSE = patterns.compile(
     rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>(?<!the )(?<!\ba )(?<!\ban )(?<!my )(?<!our )(?:{_PAST})))\b"
 )  # "the hired van" is no verb
 
+# "We moved on 2 December": the verb is about the date itself.  "We have planned 2 December" is about one to come.
+_HAPPENED = patterns.compile(rf"\b(?P<verb>{_PAST})(?:\s+[\w'-]+){{0,3}}\s+$")
+_ARRANGED = patterns.compile(
+    r"(?:planned|decided|booked|rebooked|scheduled|agreed|arranged|fixed|set|asked|invited|slipped|settled|reserved"
+    r"|promised|got|had|was|were|been|made|gave|put|need\w*)$"
+)
 _EVEN = patterns.compile(r"\beven\s*$")
 _HABITUALLY = patterns.compile(
     r"\b(?:always|usually|often|sometimes|normally|generally|typically|mostly|rarely|never|seldom|only ever)\b"
@@ -79,6 +85,14 @@ def is_past(low: str, at: int) -> bool:
         return False
     cue = _cue(low, at)
     return cue is not None and cue["past"] is not None
+
+
+def happened(low: str, at: int) -> bool:
+    """Whether a verb in the past tense is about the date itself, which then lies before now."""
+    if not (low.startswith("in ", at) or low.endswith("on ", 0, at)):
+        return False
+    found = _HAPPENED.search(low, max(0, at - 60), at)
+    return found is not None and is_past(low, at) and _ARRANGED.match(found["verb"]) is None
 
 
 def _cue(low: str, at: int) -> patterns.Match | None:

@@ -63,6 +63,19 @@ WEDNESDAY = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)
         ("we launch in q3", "2026-07-01", "approximate"),
         ("we hiked there last summer", "2025-06-01", "approximate"),
         ("the lesson moved from monday to thursday", "2026-03-12", "day"),
+        ("we have booked the hall, 4 may", "2026-05-04", "day"),
+        ("mum has got her hip date: 21 april", "2026-04-21", "day"),
+        ("i asked for the day off, it's the 28th", "2026-03-28", "day"),
+        ("the boiler man came, and the bill is due on the 20th", "2026-03-20", "day"),
+        ("he died in october of 2019", "2019-10-01", "month"),
+        ("she has had it since 2017, and we go to the clinic on 4 may", "2026-05-04", "day"),
+        ("we're away 24th to 26th", "2026-03-24", "day"),
+        ("he drives me home on 20th", "2026-03-20", "day"),
+        ("the van goes back come the fifteenth", "2026-03-15", "day"),
+        ("they start come september", "2026-09-01", "month"),
+        ("it must be done by end june", "2026-06-30", "day"),
+        ("the choir meets weds", "2026-03-18", "day"),
+        ("the shop closes on xmas eve", "2026-12-24", "day"),
         ("years ago i sang in a choir", None, "approximate"),
         ("i used to sing", None, "approximate"),
     ],
@@ -73,6 +86,42 @@ def test_a_date_is_found(text: str, at: str | None, precision: str) -> None:
     assert when is not None
     assert when.precision == precision
     assert when.at == (datetime.fromisoformat(at).replace(tzinfo=UTC) if at else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("we meet on 4 may at six", "18:00"),
+        ("the hearing is on 4 may at nine forty", "09:40"),
+        ("the hearing is on 4 may at 3:15", "15:15"),
+        ("the hearing is on 4 may at 03:15", "03:15"),
+        ("the train goes on 4 may, six am", "06:00"),
+        ("the concert is on 4 may, seven thirty in the evening", "19:30"),
+        ("the ferry goes on 4 may, 9:00 in the morning, so we drive up the night before", "09:00"),
+        ("the clinic is on 4 may at ten past nine", "09:10"),
+        ("the clinic is on 4 may, quarter past two", "14:15"),
+        ("the clinic is on 4 may, twenty to ten", "09:40"),
+        ("the clinic is on 4 may, quarter to one", "12:45"),
+        ("the clinic is on 4 may, half two", "14:30"),
+        ("be there on 4 may, eight sharp", "08:00"),
+        ("dinner is on 4 may, seven o'clock", "19:00"),
+        ("the party ends on 4 may, 12 o'clock at night", "00:00"),
+    ],
+)
+def test_a_clock_time_is_found(text: str, clock: str) -> None:
+    when = dates.find(text, WEDNESDAY)
+
+    assert when is not None
+    assert when.precision == "exact"
+    assert when.at == datetime.fromisoformat(f"2026-05-04T{clock}").replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["we looked at two flats on 4 may", "on 4 may there were six at one table"])
+def test_a_number_in_words_is_no_clock_time(text: str) -> None:
+    when = dates.find(text, WEDNESDAY)
+
+    assert when is not None
+    assert when.precision == "day"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +138,8 @@ def test_a_date_is_found(text: str, at: str | None, precision: str) -> None:
         "on the second floor",
         "by the tenth lesson we had it",
         "for the first and last time",
+        "in the end may be the best time",
+        "the question is may i come",
     ],
 )
 def test_what_only_looks_like_a_date_is_none(text: str) -> None:
@@ -135,6 +186,14 @@ def test_far_date_is_found(text: str, year: int) -> None:
     assert when.at.year == year
 
 
+def test_leap_day_is_found_in_a_leap_year_only() -> None:
+    when = dates.find("she was born early, 29 february", datetime(2028, 3, 11, tzinfo=UTC))
+
+    assert when is not None
+    assert when.at == datetime(2028, 2, 29, tzinfo=UTC)
+    assert dates.find("she was born early, 29 february", datetime(2030, 3, 11, tzinfo=UTC)) is None
+
+
 def test_impossible_date_beside_another_is_passed_over() -> None:
     when = dates.find("the lease ends in 999 years or on 12 june", WEDNESDAY)
 
@@ -167,6 +226,10 @@ NOVEMBER = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
         ("i'll be in oslo in spring", "2027-03-01"),
         ("the course starts in spring", "2027-03-01"),
         ("we visited oslo in spring", "2026-03-01"),
+        ("i got asked to give a talk on 4 february", "2027-02-04"),
+        ("she has handed in her notice, last day 9 january", "2027-01-09"),
+        ("i said yes to the cruise, so in february we are away", "2027-02-01"),
+        ("the wedding was lovely, 2 october", "2026-10-02"),
     ],
 )
 def test_a_bare_date_lies_where_the_tense_points(text: str, at: str) -> None:
