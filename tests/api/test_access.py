@@ -1251,7 +1251,7 @@ def test_environment_that_is_not_the_key_s_is_refused_everywhere(
 
 
 @pytest.mark.parametrize("path", ["/memory/{}", "/v1/memory/status/{}"])
-@pytest.mark.parametrize("memory_id", [0, 1, 2**31, 2**53, 2**63, 2**64, 10**40])
+@pytest.mark.parametrize("memory_id", [0, 2**31 - 1, 2**31, 2**53, 2**63, 2**64, 10**40])
 def test_id_of_any_size_is_not_found(path: str, memory_id: int, alice: Caller) -> None:
     response = alice("GET", path.format(memory_id))
 
