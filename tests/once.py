@@ -14,6 +14,8 @@ from django.db import transaction
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import key_cache
+from apps.memories import integrity
+from apps.recall import read_log
 from tests.makers import make_tenant
 
 
@@ -21,6 +23,10 @@ from tests.makers import make_tenant
 def taken_back() -> Iterator[None]:
     """What happens inside is undone afterwards; so a test undoes its own, inside of that of its module."""
     with ExitStack() as around:
+        patch = around.enter_context(pytest.MonkeyPatch.context())  # as for tests: no thread writes what is read here
+        patch.setattr(read_log, "EVERY_SECONDS", 86_400.0)
+        patch.setattr(read_log, "_waiting", {})
+        patch.setattr(integrity, "EVERY_SECONDS", 86_400.0)
         around.callback(key_cache.forget_all)
         for alias in ("default", "keyring"):
             around.enter_context(transaction.atomic(using=alias))

@@ -108,8 +108,10 @@ def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEn
         cipher = _cipher(scope)
         if cipher is None:
             return []
-        ids = _mentions(scope, now=now).filter(memory_id=memory_id).values_list("entity_id", flat=True)
-        rows = list(_shown(scope, now=now).filter(pk__in=set(ids)).order_by("pk")[:MOST_IN_A_MEMORY])
+        ids = set(_mentions(scope, now=now).filter(memory_id=memory_id).values_list("entity_id", flat=True))
+        if not ids:
+            return []
+        rows = list(_shown(scope, now=now).filter(pk__in=ids).order_by("pk")[:MOST_IN_A_MEMORY])
         opened = _open(scope, rows, cipher, now=now)
     return sorted(opened.values(), key=lambda one: (one.name, one.id))
 
@@ -200,6 +202,8 @@ def _named(scope: Scope, macs: Sequence[bytes], *, now: datetime) -> ScopedQuery
 
 
 def _open(scope: Scope, rows: Sequence[Entity], cipher: SpaceCipher, *, now: datetime) -> dict[int, OpenedEntity]:
+    if not rows:
+        return {}
     ids = [row.pk for row in rows]
     mentions = _mentions(scope, now=now).filter(entity_id__in=ids)
     counts: dict[int, int] = dict(

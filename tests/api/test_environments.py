@@ -1,6 +1,6 @@
 """A key of several environments: it reads the memories of all of them, works in one, and reaches no other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -10,12 +10,14 @@ from apps.apikeys import services
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.projects.scope import Environment
+from tests import once
 from tests.api.conftest import Caller
 from tests.api.people import make_fresh_caller
 from tests.api.test_errors import refusal
 from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme = once.cast, once.acme
 
 TRIED = "The heron nests by the lower lock."
 STAGED = "The heron nests by the upper lock."
@@ -40,17 +42,19 @@ class Case(NamedTuple):
     key_id: int
 
 
-@pytest.fixture
-def case(acme: OpenedTenant) -> Case:
-    issued = make_api_key(
-        acme.scope,
-        environment=Environment.DEVELOPMENT,
-        other_environments=[Environment.STAGING],
-        scopes=list(PERMISSIONS),
-    )
-    development, staging, production = (Caller(acme.keys[environment]) for environment in Environment)
-    ids = [one.add(text)["id"] for one, text in ((development, TRIED), (staging, STAGED), (production, REAL))]
-    return Case(Caller(issued.text), development, staging, production, *ids, issued.key.pk)
+@pytest.fixture(scope="module")
+def case(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[Case]:
+    acme = cast[0]
+    with once.taken_back():
+        issued = make_api_key(
+            acme.scope,
+            environment=Environment.DEVELOPMENT,
+            other_environments=[Environment.STAGING],
+            scopes=list(PERMISSIONS),
+        )
+        development, staging, production = (Caller(acme.keys[environment]) for environment in Environment)
+        ids = [one.add(text)["id"] for one, text in ((development, TRIED), (staging, STAGED), (production, REAL))]
+        yield Case(Caller(issued.text), development, staging, production, *ids, issued.key.pk)
 
 
 def query(call: Caller, **headers: str) -> Any:

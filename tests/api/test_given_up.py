@@ -1,6 +1,7 @@
 """Every route that writes answers as usual, and writes once, when PostgreSQL gives up a transaction of its."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
@@ -26,17 +27,19 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "PAUSE_SECONDS", 0.0)
 
 
-def rows() -> Counter[str]:
+@pytest.fixture(scope="module")
+def rows(django_db_setup: None) -> Iterator[Callable[[], Counter[str]]]:
     """How many each table of every tenant has."""
     with superuser_in("default") as superuser:
         found = superuser.execute(
             "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
         ).fetchall()
         each = [SQL("select {}, count(*) from {}").format(Literal(name), Identifier(name)) for (name,) in found]
-        return Counter(dict(superuser.execute(SQL(" union all ").join(each)).fetchall()))
+        count_each = SQL(" union all ").join(each)
+        yield lambda: Counter(dict(superuser.execute(count_each).fetchall()))
 
 
-def asked(row: Row, *fail: int) -> tuple[int, Counter[str], int]:
+def asked(row: Row, rows: Callable[[], Counter[str]], *fail: int) -> tuple[int, Counter[str], int]:
     """In a tenant of its own: the status, what was written, and in how many transactions."""
     opened = make_tenant(f"acme{next(names)}")
     alice = Caller(opened.keys[Environment.PRODUCTION])
@@ -48,8 +51,8 @@ def asked(row: Row, *fail: int) -> tuple[int, Counter[str], int]:
 
 
 @pytest.mark.parametrize("row", WRITING, ids=str)
-def test_it_answers_as_usual_and_writes_once(row: Row) -> None:
-    status, written, commits = asked(row)
+def test_it_answers_as_usual_and_writes_once(row: Row, rows: Callable[[], Counter[str]]) -> None:
+    status, written, commits = asked(row, rows)
     assert commits < 12
     for number in range(1, commits + 1):
-        assert asked(row, number)[:2] == (status, written), f"transaction {number} of {commits}"
+        assert asked(row, rows, number)[:2] == (status, written), f"transaction {number} of {commits}"

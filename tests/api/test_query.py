@@ -1,6 +1,7 @@
 """POST /memory/query and /memory/retrieve."""
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,8 @@ import pytest
 from apps.adapters.embedders.fake import FakeEmbedder
 from apps.api.memory.memory_output import ExplanationOutput, FoundOutput
 from apps.api.memory.query import QueryOutput
+from apps.apikeys.onboarding import OpenedTenant
+from apps.projects.scope import Environment
 from tests import once
 from tests.api.conftest import Caller
 
@@ -27,9 +30,10 @@ def texts(answer: Any) -> set[str]:
     return {memory["text"] for memory in answer["memories"]}
 
 
-@pytest.fixture
-def house(alice: Caller) -> Caller:
-    """Sixty memories about where things are, told apart by their labels."""
+@pytest.fixture(scope="module")
+def house(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[Caller]:
+    """An end user with sixty memories about where things are, told apart by their labels."""
+    carol = Caller(cast[0].keys[Environment.PRODUCTION], "carol")
     items = [
         {
             "text": f"The key of room {number} hangs on hook {number} in the hall.",
@@ -40,10 +44,11 @@ def house(alice: Caller) -> Caller:
         }
         for number in range(60)
     ]
-    for start in (0, 30):
-        response = alice("POST", "/memory/bulk-add", {"items": items[start : start + 30]})
-        assert response.json()["created"] == 30, response.content
-    return alice
+    with once.taken_back():
+        for start in (0, 30):
+            response = carol("POST", "/memory/bulk-add", {"items": items[start : start + 30]})
+            assert response.json()["created"] == 30, response.content
+        yield carol
 
 
 @pytest.mark.parametrize("lowest", [-0.1, 1.1, "0.5", True])

@@ -1,6 +1,6 @@
 """/memory/{id}/relations and GET /memory/graph: stated, listed, drawn and taken away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -21,9 +21,12 @@ SAID = (
 )
 
 
-@pytest.fixture
-def ids(alice: Caller) -> list[int]:
-    return [alice.add(text)["id"] for text in SAID]
+@pytest.fixture(scope="module")
+def ids(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[list[int]]:
+    """Of memories of alice's, which all tests find as they were added."""
+    alice = Caller(cast[0].keys[Environment.PRODUCTION])
+    with once.taken_back():
+        yield [alice.add(text)["id"] for text in SAID]
 
 
 def relate(caller: Caller, one: int, other: int, type_: str = "supports", **fields: Any) -> Any:

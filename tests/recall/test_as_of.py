@@ -1,6 +1,6 @@
 """Recall of another time: what held then, and what was known then, by every way of finding."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,9 +21,11 @@ from apps.recall.retrievers.lexical import LexicalRetriever
 from apps.recall.services import recall
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.models import Profile
+from tests import once
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast = once.cast
 
 CITIES = {0: "I live in Lisbon.", 10: "I live in Porto.", 20: "I live in Braga."}
 
@@ -47,16 +49,17 @@ def texts(scope: Scope, query: str = "Where do I live?", **asked: Any) -> list[s
     return [hit.memory.text.reveal() for hit in hits(scope, query, **asked)]
 
 
-@pytest.fixture(params=[Profile.SEARCHABLE, Profile.SEALED], ids=["searchable", "sealed"])
-def scope(acme: OpenedTenant, request: pytest.FixtureRequest) -> Scope:
+@pytest.fixture(scope="module", params=[Profile.SEARCHABLE, Profile.SEALED], ids=["searchable", "sealed"])
+def scope(cast: tuple[OpenedTenant, OpenedTenant], request: pytest.FixtureRequest) -> Iterator[Scope]:
     """Of a person who moved twice."""
-    scope = make_scope(acme)
-    for on, text in CITIES.items():
-        say(scope, text, on=on, session_id="talk")
-    if request.param is Profile.SEALED:
-        set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
-        scope = make_scope(acme)
-    return scope
+    with once.taken_back():
+        scope = make_scope(cast[0])
+        for on, text in CITIES.items():
+            say(scope, text, on=on, session_id="talk")
+        if request.param is Profile.SEALED:
+            set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
+            scope = make_scope(cast[0])
+        yield scope
 
 
 @pytest.mark.parametrize("profile", ["default", "memorysync", "rrf", "typed"])
