@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 from django.apps import apps
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
+from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
 from django.db import connections, router
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.operations.models import ModelOperation
+from django.db.migrations.state import ProjectState
 
 from memsync.routers import KEYRING
 
@@ -32,8 +34,40 @@ def migrate(alias: str) -> bool:
     if alias == KEYRING:
         _migrate_few(executor, plan)
     else:
-        call_command("migrate", database=alias, interactive=False, verbosity=0)
+        _migrate_all(executor, plan)
     return True
+
+
+class LeanState(ProjectState):
+    """Renders a changed model alone, or all models again when they are next needed.
+
+    Django renders with a changed model every model that refers to the same ones.  Here nearly all refer to the tenant,
+    so each of three hundred operations would render most models.
+    """
+
+    def reload_model(self, app_label: str, model_name: str, delay: bool = False) -> None:
+        """delay: the change concerns no relation.  Django renders everything before an operation that reads more."""
+        if "apps" not in self.__dict__:
+            return
+        if delay or model_name not in self.apps.all_models[app_label]:
+            self.is_delayed = True
+            self._reload({(app_label, model_name)})  # type: ignore[attr-defined]  # stubs lack it
+        else:
+            del self.__dict__["apps"]
+
+    def reload_models(self, models: Any, delay: bool = True) -> None:
+        self.__dict__.pop("apps", None)
+
+
+def _migrate_all(executor: MigrationExecutor, plan: list[Migration]) -> None:
+    """What Django's command `migrate` does, with a LeanState."""
+    alias, steps = executor.connection.alias, [(migration, False) for migration in plan]
+    before = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]  # stubs lack it
+    emit_pre_migrate_signal(0, False, alias, apps=before.apps, plan=steps)
+    lean = LeanState(before.models, before.real_apps)
+    after = executor.migrate(executor.loader.graph.leaf_nodes(), plan=steps, state=lean)
+    after.clear_delayed_apps_cache()
+    emit_post_migrate_signal(0, False, alias, apps=after.apps, plan=steps)
 
 
 def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
