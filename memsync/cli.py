@@ -4,10 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 
 from memsync import instance
 from memsync.hardening import keep_out_of_dumps
+from memsync.loading import without_collection
 
 OWN = ("up", "down", "status")
 CLIENT = ("add", "ask", "import", "export", "open", "logs", "completion")  # these use a server as any program does
@@ -128,8 +130,13 @@ def _run_alone(given: Sequence[str]) -> int:
 
 
 def _run(given: Sequence[str]) -> None:
-    from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line, get_commands
+    with without_collection():
+        import django
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line, get_commands
+
+        with suppress(ImproperlyConfigured):  # some of Django's commands need no settings; the others say what is wrong
+            django.setup()
 
     try:
         execute_from_command_line(["memsync", *given])

@@ -1,10 +1,11 @@
 """gunicorn: threads over persistent database connections, and JSON logs without paths or queries."""
 
-import gc
 import os
 import resource
 from datetime import UTC, datetime
 from typing import Any
+
+from memsync.loading import without_collection
 
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, except that no thread waits for a client
 preload_app = True  # imported once, before the fork: saves two seconds and 60 MB.  The model is loaded after the fork
@@ -53,15 +54,15 @@ def when_ready(server: Any) -> None:
     from django.urls import get_resolver
 
     from apps.adapters.instances import get_kms
-    from text.extraction.extractor import read_turn
 
     get_kms()
-    _ = get_resolver().url_patterns
-    # Patterns are compiled on first use, which takes a quarter of a second; do it before the first request.
-    read_turn(_SAMPLE, role="user", now=datetime(2026, 1, 1, tzinfo=UTC))
-    # Freeze the objects loaded so far: garbage collection then neither scans them nor copies their pages per process.
-    gc.collect()
-    gc.freeze()
+    # Garbage collection then neither scans what is loaded here nor copies its pages per process.
+    with without_collection():
+        from text.extraction.extractor import read_turn
+
+        _ = get_resolver().url_patterns
+        # Patterns are compiled on first use, which takes a quarter of a second; do it before the first request.
+        read_turn(_SAMPLE, role="user", now=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def post_worker_init(worker: Any) -> None:

@@ -5,7 +5,9 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from memsync.hardening import serve_quietly
+from memsync.loading import without_collection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
 serve_quietly()
-application = get_wsgi_application()
+with without_collection():
+    application = get_wsgi_application()

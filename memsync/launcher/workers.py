@@ -6,7 +6,6 @@ holding its lock, all of them block forever.
 """
 
 import ctypes
-import gc
 import logging
 import os
 import signal
@@ -17,6 +16,7 @@ from types import FrameType
 from typing import Final
 
 from memsync.hardening import serve_quietly
+from memsync.loading import without_collection
 from memsync.time_limits import Deadlines, watch
 
 PR_SET_PDEATHSIG: Final = 1
@@ -43,16 +43,15 @@ def queues() -> list[str]:
 
 def main() -> int:
     """Run workers until told to stop; each then finishes its current task."""
-    import django
+    with without_collection():  # which would later write to shared memory, too
+        import django
 
-    from memsync.celery import app
+        from memsync.celery import app
 
-    django.setup()
-    serve_quietly()
-    app.loader.import_default_modules()
-    app.finalize()
-    gc.collect()
-    gc.freeze()  # garbage collection would otherwise write to shared memory
+        django.setup()
+        serve_quietly()
+        app.loader.import_default_modules()
+        app.finalize()
     return _keep_running(queues())
 
 
