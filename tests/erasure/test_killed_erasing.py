@@ -4,9 +4,11 @@ end."""
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -37,9 +39,10 @@ KILLS: Final = int(os.environ.get("ERASURE_KILLS", "3"))
 NOW: Final = datetime.now(UTC)
 DONE: Final = "done"
 TEXTS: Final = ("I live in Lisbon.", "I moved to Porto.", "My dog Biscuit sleeps on the sofa.", "I work as a nurse.")
-# Says each statement before it is sent, and waits to be told to send it.
-CHILD: Final = """
-import json, sys, uuid
+# Loads everything once, then carries out each task in a child: says its process id, and each statement before it is
+# sent, and waits to be told to send it.
+CARRIER: Final = """
+import json, os, sys, uuid
 from contextlib import ExitStack
 from datetime import datetime
 import django
@@ -52,50 +55,78 @@ from apps.retention import retention_sweep
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
 hard_delete.BATCH = 2
-asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
-def wait(execute, sql, params, many, context):
-    sys.stdout.write("statement\\n")
+def say(line):
+    sys.stdout.write(line + "\\n")
     sys.stdout.flush()
+def wait(execute, sql, params, many, context):
+    say("statement")
     sys.stdin.readline()
     return execute(sql, params, many, context)
-with ExitStack() as stack:
-    for alias in ("default", "keyring"):
-        stack.enter_context(connections[alias].execute_wrapper(wait))
-    if asked["verb"] == "purge":
-        disk_purge.rewrite_tables(now=now)
-    elif asked["verb"] == "sweep":
-        retention_sweep.sweep(find_system_scope(asked["tenant"]), now=now)
-    else:
-        by = Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
-        what = {"memories": lambda: Target.memories(asked["ids"]),
-                "space": lambda: Target.space(uuid.UUID(asked["space"]))}[asked["verb"]]()
-        start_erasure(find_system_scope(asked["tenant"]), what, authorised=by, now=now)
-sys.stdout.write("done\\n")
+def carry_out(asked, now):
+    with ExitStack() as stack:
+        for alias in ("default", "keyring"):
+            stack.enter_context(connections[alias].execute_wrapper(wait))
+        if asked["verb"] == "purge":
+            disk_purge.rewrite_tables(now=now)
+        elif asked["verb"] == "sweep":
+            retention_sweep.sweep(find_system_scope(asked["tenant"]), now=now)
+        else:
+            by = Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
+            what = {"memories": lambda: Target.memories(asked["ids"]),
+                    "space": lambda: Target.space(uuid.UUID(asked["space"]))}[asked["verb"]]()
+            start_erasure(find_system_scope(asked["tenant"]), what, authorised=by, now=now)
+while line := sys.stdin.readline():
+    asked = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        say(str(os.getpid()))
+        carry_out(asked, datetime.fromisoformat(asked["now"]))
+        say("done")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    say("over")
 """
+Run = Callable[..., int]
 
 
-def run(asked: dict[str, Any], *, kill_at: int | None, now: datetime) -> int:
-    """How many statements it sent; killed before it sends that one."""
+@pytest.fixture(scope="module")
+def carrier(django_db_setup: None) -> Iterator[subprocess.Popen[str]]:
     environment = dict(os.environ) | {"DJANGO_SETTINGS_MODULE": "tests.settings", "RETENTION_BATCH": "2"}
     for alias, name in (("default", "DATABASE_URL"), ("keyring", "KEYRING_URL")):
         base, _, rest = environment[name].rpartition("/")
         _, mark, options = rest.partition("?")
         environment[name] = f"{base}/{connections[alias].settings_dict['NAME']}{mark}{options}"
-    command = [sys.executable, "-c", CHILD, json.dumps(asked), now.isoformat()]
+    command = [sys.executable, "-c", CARRIER]
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        for sent, line in enumerate(child.stdout):
-            if line.strip() == DONE:
-                return sent
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture
+def run(carrier: subprocess.Popen[str]) -> Run:
+    """How many statements it sent; killed before it sends that one."""
+    told, says = carrier.stdin, carrier.stdout
+    assert told is not None
+    assert says is not None
+
+    def run(asked: dict[str, Any], *, kill_at: int | None, now: datetime) -> int:
+        told.write(json.dumps(asked | {"now": now.isoformat()}) + "\n")
+        child, sent = int(says.readline()), 0
+        while (line := says.readline().strip()) == "statement":
             if sent == kill_at:
-                child.kill()
+                os.kill(child, signal.SIGKILL)
+                assert says.readline().strip() == "over"
                 return sent
-            child.stdin.write("\n")
-            child.stdin.flush()
-    raise AssertionError("the child ended before it was done")
+            sent += 1
+            told.write("\n")
+        assert line == DONE, "the child ended before it was done"
+        assert says.readline().strip() == "over"
+        return sent
+
+    return run
 
 
 def purge_after_a_kill(*, now: datetime) -> Purged:
@@ -141,7 +172,7 @@ def traces(scope: Scope, ids: list[int]) -> dict[str, int]:
     return {table: count for table, count in found.items() if count}
 
 
-def test_an_erasure_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
+def test_an_erasure_killed_at_any_statement_is_carried_through(acme: OpenedTenant, run: Run) -> None:
     chance = random.Random(20261122)
     lengths = {}
     for verb in ("memories", "space"):
@@ -180,7 +211,7 @@ def test_an_erasure_killed_at_any_statement_is_carried_through(acme: OpenedTenan
         assert verify(receipt.to_json(), receipt_log.public_keys()).receipt["phase"] == "deleted"
 
 
-def test_a_purge_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
+def test_a_purge_killed_at_any_statement_is_carried_through(acme: OpenedTenant, run: Run) -> None:
     chance = random.Random(7)
     scope = make_scope(acme)
     run(asked_of("memories", scope, say(scope)), kill_at=None, now=NOW)
@@ -197,7 +228,7 @@ def test_a_purge_killed_at_any_statement_is_carried_through(acme: OpenedTenant) 
         assert {one.state for one in list_erasures(acme.scope, limit=1_000)} == {ErasureState.PURGED}
 
 
-def test_a_sweep_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
+def test_a_sweep_killed_at_any_statement_is_carried_through(acme: OpenedTenant, run: Run) -> None:
     """Every other one is killed while it deletes what is past its time, the rest while they remove for good."""
     chance = random.Random(90)
     deleting, removing = NOW + timedelta(days=91), NOW + timedelta(days=99)
