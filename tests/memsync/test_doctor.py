@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
@@ -36,14 +37,22 @@ from tests.makers import NOW
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
+def examine(part: str = "", *, patience: float = 0.2) -> list[DoctorFinding]:
+    """What is found, of every part or of one."""
+    parts = {name: look for name, look in examination.PARTS.items() if not part or part in name.split(" and ")}
+    with patch.object(examination, "PARTS", parts):
+        found = list(examination.examine(now=datetime.now(UTC), patience=patience))
+    return [finding for finding in found if not part or finding.part == part]
+
+
 def states(part: str = "", *, patience: float = 0.2) -> dict[str, State]:
     """The worst state of each part, or of one."""
     worst: dict[str, State] = {}
     order = list(State)
-    for finding in examination.examine(now=datetime.now(UTC), patience=patience):
+    for finding in examine(part, patience=patience):
         assert finding.hint or finding.state is State.OK, finding
         worst[finding.part] = max(finding.state, worst.get(finding.part, State.OK), key=order.index)
-    return {name: state for name, state in worst.items() if not part or name == part}
+    return worst
 
 
 @contextmanager
@@ -76,14 +85,11 @@ def test_a_healthy_installation_is_told_so(acme: OpenedTenant, pgmq_url: str) ->
     assert not OutboxEvent.objects.exists()
 
 
-def test_queue_that_nobody_takes_from_is_named(
-    acme: OpenedTenant, pgmq_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(examination, "PARTS", {"queues": examination.PARTS["queues"]})
+def test_queue_that_nobody_takes_from_is_named(acme: OpenedTenant, pgmq_url: str) -> None:
     with canaries.broker(pgmq_url), workers.worker(pgmq_url, queues="celery,files"):
         until = time.monotonic() + 60
         while True:
-            (found,) = examination.examine(now=datetime.now(UTC), patience=5.0)
+            (found,) = examine("queues", patience=2.0)
             if found.said == "no worker consumes upkeep" or time.monotonic() > until:
                 break
 
@@ -167,9 +173,7 @@ def as_role(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Iterator[None]:
 def test_key_that_does_not_unwrap_is_found(acme: OpenedTenant, globex: OpenedTenant) -> None:
     TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)
 
-    (finding,) = [
-        finding for finding in examination.examine(now=datetime.now(UTC), patience=0.2) if finding.part == "keys"
-    ][:1]
+    (finding,) = examine("keys")[:1]
 
     assert (finding.state, "1 of 2 tenants" in finding.said) == (State.FAIL, True)
 
@@ -244,9 +248,7 @@ def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setitem(examination.PARTS, "embedder", leak)
     with as_role(monkeypatch, HOST="127.0.0.1", PORT="1"):
-        shown = " ".join(
-            f"{finding.said} {finding.hint}" for finding in examination.examine(now=datetime.now(UTC), patience=0.2)
-        )
+        shown = " ".join(f"{finding.said} {finding.hint}" for finding in examine())
 
     assert "my diary" not in shown
     assert "RuntimeError" in shown
