@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -70,10 +72,10 @@ class Up:
     def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "memsync.cli", *arguments]
         environment = self.environment | {"MEMSYNC_HOME": str(home or self.home)}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
-    def call(self, path: str, body: dict[str, Any], *, key: str) -> dict[str, Any]:
-        headers = {"X-API-Key": key, "X-End-User-ID": "alice"}
+    def call(self, path: str, body: dict[str, Any], *, key: str, end_user: str = "alice") -> dict[str, Any]:
+        headers = {"X-API-Key": key, "X-End-User-ID": end_user}
         answer = httpx.post(self.ready["url"] + path, json=body, headers=headers, timeout=30, trust_env=False)
         answer.raise_for_status()
         content: dict[str, Any] = answer.json()
@@ -96,9 +98,34 @@ class Up:
             connection.execute(statements)
 
     def processes(self) -> dict[str, int]:
-        """What runs, the database included."""
-        state = json.loads(self.run("status", "--json").stdout)
+        """What runs, the database included; as `memsync status` knows it."""
+        state = json.loads((self.home / "instance.json").read_text())
         return {name: part["pid"] for name, part in (state["processes"] | {"database": state["database"]}).items()}
+
+    def log_lines(self) -> Iterator[dict[str, Any]]:
+        for file in sorted((self.home / "logs").glob("*.log")):
+            for line in file.read_text().splitlines():
+                yield {"file": file.name, **json.loads(line)}
+
+    def wait_for_workers(self) -> None:
+        """They are started with a lower priority than what a user waits for."""
+        from memsync.celery import QUEUES  # sets Django's settings, which scripts/fuzz needs none of
+
+        assert until(lambda: sum(_says_ready(line) for line in self.log_lines()) >= len(QUEUES), 120)
+
+
+def _says_ready(line: dict[str, Any]) -> bool:
+    return line["file"] == "worker.log" and "ready" in line["message"]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def prepare_home(directory: Path) -> Path:

@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from memsync.celery import QUEUES
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e
@@ -57,22 +56,8 @@ def begun_after(job: Any) -> float:
     return (datetime.fromisoformat(job["started_at"]) - datetime.fromisoformat(job["created_at"])).total_seconds()
 
 
-def lines_of(home: Path) -> Iterator[dict[str, Any]]:
-    for file in sorted((home / "logs").glob("*.log")):
-        for line in file.read_text().splitlines():
-            yield {"file": file.name, **json.loads(line)}
-
-
-def wait_for_workers(up: Up) -> None:
-    """They are started with a lower priority than what a user waits for."""
-    deadline = time.monotonic() + SECONDS
-    while sum("ready" in line["message"] for line in lines_of(up.home) if line["file"] == "worker.log") < len(QUEUES):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_jobs_begin_at_once_and_the_logs_hold_no_warning(up: Up) -> None:
-    wait_for_workers(up)
+    up.wait_for_workers()
     records = "\n".join(json.dumps({"text": text, "importance": 0.6}) for text in RECORDS)
 
     with contextlib.closing(Caller(up)) as caller:
@@ -82,7 +67,7 @@ def test_jobs_begin_at_once_and_the_logs_hold_no_warning(up: Up) -> None:
         asked = caller.client.post("/exports", json={"format": "jsonl"}).raise_for_status().json()
         exported = caller.ended(f"/exports/{asked['job']['id']}")
     doctor = up.run("doctor", "--json", "--patience=20")
-    bare = [line for line in lines_of(up.home) if "not JSON" in line["message"]]
+    bare = [line for line in up.log_lines() if "not JSON" in line["message"]]
     up.stop()
 
     assert (imported["status"], imported["created"]) == ("completed", len(RECORDS))
@@ -90,7 +75,7 @@ def test_jobs_begin_at_once_and_the_logs_hold_no_warning(up: Up) -> None:
     assert demo.returncode == 0
     assert exported["status"] == "completed"
     assert doctor.returncode == 0
-    lines = list(lines_of(up.home))
+    lines = list(up.log_lines())
     assert {line["file"] for line in lines} >= {"web.log", "worker.log", "prepare.log"}
     assert [line for line in lines if line["level"] not in ("debug", "info")] == []
     assert [line for line in lines if UNFILLED.search(line["message"])] == []
