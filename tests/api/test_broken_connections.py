@@ -3,6 +3,7 @@
 import contextlib
 import json
 import select
+import signal
 import socket
 from collections.abc import Iterator
 from http.client import HTTPResponse
@@ -27,7 +28,7 @@ def up(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Iterato
     fake = {"EMBEDDER_BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "EMBEDDER_OPTIONS": "{}"}
     running = Up(tmp_path_factory.mktemp("connections") / "home", prepared=prepared_home, **fake)
     yield running
-    running.stop()
+    running.stop(signal.SIGKILL)  # test_up.py stops one as people do, which takes seconds
 
 
 def begin(up: Up, path: str, body: bytes, content_type: str, *, length: int) -> socket.socket:

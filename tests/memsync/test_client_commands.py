@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ Run = Callable[..., tuple[int, str, str]]
 def up(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Iterator[Up]:
     one = Up(tmp_path_factory.mktemp("client") / "home", "--workers", "1", prepared=prepared_home)
     yield one
-    one.stop()
+    one.stop(signal.SIGKILL)  # test_up.py stops one as people do, which takes seconds
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ print(json.dumps({name: make_api_key(make_tenant(name).scope, scopes=["*"]).text
 def instance(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Iterator[Up]:
     up = Up(tmp_path_factory.mktemp("examples") / "home", prepared=prepared_home)
     yield up
-    up.stop(signal.SIGTERM)
+    up.stop(signal.SIGKILL)  # test_up.py stops one as people do, which takes seconds
 
 
 @pytest.fixture(scope="module")

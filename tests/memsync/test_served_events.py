@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ SECONDS = 60.0
 def up(tmp_path_factory: pytest.TempPathFactory, prepared_home: Path) -> Iterator[Up]:
     one = Up(tmp_path_factory.mktemp("events") / "home", "--workers", "1", prepared=prepared_home, EVENT_LISTENERS="25")
     yield one
-    one.stop()
+    one.stop(signal.SIGKILL)  # test_up.py stops one as people do, which takes seconds
 
 
 class Stream:
