@@ -42,7 +42,7 @@ class LeanState(ProjectState):
     """Renders a changed model alone, or all models again when they are next needed.
 
     Django renders with a changed model every model that refers to the same ones.  Here nearly all refer to the tenant,
-    so each of three hundred operations would render most models.
+    so each of three hundred operations would render most models (docs/adr/0061).
     """
 
     def reload_model(self, app_label: str, model_name: str, delay: bool = False) -> None:
