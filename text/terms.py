@@ -92,6 +92,11 @@ def _parts(word: str) -> Iterator[str]:
     yield from filter(None, _UNSPACED.split(word))
 
 
+def language(text: str) -> str:
+    """Code of the text's language; English if in doubt (``text.languages``)."""
+    return language_of(map(folded, _words(text)))
+
+
 def terms(text: str) -> list[str]:
     """The content terms of a text, in order: words in lower case, without diacritics or stop words, stemmed (Snowball).
 

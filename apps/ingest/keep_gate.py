@@ -16,7 +16,7 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_classifier
 from text import patterns
 from text.budget import without
-from text.extraction.assertion import statement_start
+from text.extraction.assertion import asks_in_general, statement_start
 from text.extraction.extractor import LONG_TEXT, unkeyed_value
 from text.extraction.finding import LIMIT, ORDER, PROPOSED, Decision, Finding
 from text.extraction.reasons import Reason
@@ -50,6 +50,7 @@ _TOGETHER: Final = 320  # most characters of sentences joined into one memory
 _FEW_WORDS: Final = 5  # a sentence with fewer is joined to its neighbour
 _UNSURE: Final = 0.6  # a sentence whose keep score is lower is joined to its neighbour
 _BESIDE: Final = 0.25  # factor on the keep threshold once another sentence of the turn is kept
+_GENERAL: Final = 0.1  # added for a question in which nobody speaks of themselves, whatever else is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def weigh(
         score.keep >= thresholds.keep and finding.decision != POLICY and id(finding) not in bad
         for finding, score in zip(asked, scores.sentences, strict=True)
     )
-    threshold = thresholds.keep * (_BESIDE if is_worth_it else 1)
+    low = lower(plain)
     found: list[Finding] = []
     for finding in findings:
         score = by_finding.get(id(finding))
@@ -109,7 +110,7 @@ def weigh(
             found.append(finding)
         elif id(finding) in bad:
             found.append(_refused(finding, POLICY, Reason.SECRET_OR_ORDER, score.forbidden))
-        elif score.keep < threshold:
+        elif score.keep < _least(low[finding.start : finding.end], thresholds.keep, is_worth_it=is_worth_it):
             found.append(_not_kept(finding, score))
         else:
             statement = _as_sure(_typed(plain, finding, score), score)
@@ -118,6 +119,13 @@ def weigh(
             else:
                 found.append(statement)
     return found
+
+
+def _least(low: str, keep: float, *, is_worth_it: bool) -> float:
+    """Lowest score at which this sentence is kept.  is_worth_it: another one of the turn may be, by itself."""
+    if asks_in_general(low):
+        return keep + _GENERAL
+    return keep * _BESIDE if is_worth_it else keep
 
 
 def _weighed(plain: str, finding: Finding) -> Span:

@@ -3,6 +3,8 @@
 from typing import Final
 
 from text import patterns
+from text.languages import ENGLISH
+from text.terms import language
 
 _QUESTION: Final = patterns.compile(
     r"(?:(?:so|and|but|ok|okay|well|hey|hi|btw|also|now|sorry|wait|oh|anyway|quick question|question)[\s,:.-]+){0,4}"
@@ -15,6 +17,7 @@ _QUESTION: Final = patterns.compile(
     r"|these"
     r"|those|any|anyone|someone|people)\b)"
 )
+_SELF: Final = patterns.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id)\b")
 _SUPPOSED: Final = patterns.compile(
     r"\b(?:i|we)(?:'d| would) (?:\w+ ){0,3}(?:if|when)\b|\b(?:i|we|he|she|they)(?:'m|'re|'s| am| are"
     r"| is)? (?:\w+ ){0,2}"
@@ -62,6 +65,11 @@ def is_supposed(low: str) -> bool:
 def asks(low: str) -> bool:
     """Whether it is a question, with or without a question mark.  low: in lower case."""
     return low.rstrip(" )\"'").endswith("?") or _QUESTION.match(low) is not None
+
+
+def asks_in_general(low: str) -> bool:
+    """Whether it is an English question in which nobody speaks of themselves: "Is a caper a vegetable?"."""
+    return asks(low) and _SELF.search(low) is None and language(low) == ENGLISH
 
 
 def is_played(low: str) -> bool:
