@@ -50,7 +50,6 @@ _TOGETHER: Final = 320  # most characters of sentences joined into one memory
 _FEW_WORDS: Final = 5  # a sentence with fewer is joined to its neighbour
 _UNSURE: Final = 0.6  # a sentence whose keep score is lower is joined to its neighbour
 _BESIDE: Final = 0.25  # factor on the keep threshold once another sentence of the turn is kept
-_GENERAL: Final = 0.1  # added for a question in which nobody speaks of themselves, whatever else is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +121,11 @@ def weigh(
 
 
 def _least(low: str, keep: float, *, is_worth_it: bool) -> float:
-    """Lowest score at which this sentence is kept.  is_worth_it: another one of the turn may be, by itself."""
-    if asks_in_general(low):
-        return keep + _GENERAL
-    return keep * _BESIDE if is_worth_it else keep
+    """Lowest score at which this sentence is kept.
+
+    is_worth_it: another one of the turn is kept, and is lost without what it refers to; general questions are not that.
+    """
+    return keep * _BESIDE if is_worth_it and not asks_in_general(low) else keep
 
 
 def _weighed(plain: str, finding: Finding) -> Span:

@@ -91,38 +91,21 @@ def test_a_statement_is_weighed_without_the_word_that_announces_it(word: str) ->
     assert [text[one.start : one.end] for one in found if one.decision == "keep"] == [text]
 
 
-class Half(FakeClassifier):
-    """Not sure of anything."""
-
-    def _scores(self, said: str) -> SentenceScores:
-        return replace(super()._scores(said), keep=0.25)
-
-
 @pytest.mark.parametrize(
     ("text", "is_kept"),
     [
-        ("Is a caper a vegetable or a flower?", False),
-        ("how long is a caper good once the jar is open", False),
-        ("Is a caper safe for my aunt Ottilie?", True),
-        ("Kann ein Taucher am selben Tag fliegen, ist das erlaubt?", True),  # who speaks is read in English only
-        ("A caper is the bud of a flower.", True),
+        ("Is a dull caper a vegetable or a flower?", False),
+        ("how long is a dull caper good once the jar is open", False),
+        ("Is a dull caper safe for my aunt Ottilie?", True),
+        ("Darf ein Taucher am selben dull Tag fliegen, ist das erlaubt?", True),  # who speaks is read in English only
+        ("A dull caper is the bud of a flower.", True),
     ],
 )
-def test_a_question_in_which_nobody_speaks_of_themselves_must_be_worth_more(text: str, is_kept: bool) -> None:
-    found = weigh(
-        text, read_turn(text, now=NOW), Half(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False
-    )  # fmt: skip
+def test_a_general_question_gains_nothing_from_what_is_kept_beside_it(text: str, is_kept: bool) -> None:
+    turn = f"Captain Ibarra sails a wooden sloop.\n{text}"
+    found = weigh(turn, read_turn(turn, now=NOW), Wavering(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
 
-    assert [one.decision == "keep" for one in found] == [is_kept]
-
-
-def test_a_general_question_gains_nothing_from_what_is_kept_beside_it() -> None:
-    text = "Captain Ibarra sails a wooden sloop. Is a dull caper a flower?"
-    found = weigh(text, read_turn(text, now=NOW), Wavering(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
-
-    assert [text[one.start : one.end] for one in found if one.decision == "keep"] == [
-        "Captain Ibarra sails a wooden sloop."
-    ]
+    assert [one.decision == "keep" for one in found] == [True, is_kept]
 
 
 class Wavering(FakeClassifier):
