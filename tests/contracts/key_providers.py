@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+import botocore.session
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -24,6 +25,9 @@ from tests.fakes.service import FakeService
 
 KEY = bytes(range(32))
 CTX = {"p": "tenant-root", "t": "acme", "v": "1", "d": "test"}
+# The library reads its description of KMS for each client; here all of them share what the first has read.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
 PATIENCE_SECONDS = 20.0
 TIMEOUT_SECONDS = 0.6  # of providers that are made to wait; those of the product wait longer
 

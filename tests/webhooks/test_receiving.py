@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -27,18 +28,25 @@ from tests.webhooks.receiver import Receiver, receiving
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 MANY = 60
-WORKER = """
-import sys
+# Loads everything once; each worker is a child of it, which has no connection before.
+WORKERS = """
+import os, sys, time
 from datetime import UTC, datetime
 import django
 django.setup()
 from apps.adapters.senders.http import HttpSender
 from apps.webhooks import dispatcher
 dispatcher.GRACE_SECONDS = 1.0
-sender = HttpSender(allow_http=True, networks=("127.0.0.0/8",), resolve=lambda *_: ["127.0.0.1"])
-print("ready", flush=True)
-while True:
-    dispatcher.work(seconds=60, clock=lambda: datetime.now(UTC), sender=sender)
+while sys.stdin.readline():
+    pid = os.fork()
+    if not pid:
+        sender = HttpSender(allow_http=True, networks=("127.0.0.0/8",), resolve=lambda *_: ["127.0.0.1"])
+        while True:
+            dispatcher.work(seconds=60, clock=lambda: datetime.now(UTC), sender=sender)
+            time.sleep(0.1)
+    print(pid, flush=True)
+    os.waitpid(pid, 0)
+    print("over", flush=True)
 """
 
 
@@ -153,7 +161,9 @@ def _url(alias: str) -> str:
     return f"postgres://{settings['USER']}:{PASSWORD}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
 
 
-def _start() -> subprocess.Popen[bytes]:
+@contextmanager
+def _workers() -> Iterator[Callable[[], Callable[[], None]]]:
+    """What starts a worker and returns what kills it."""
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "DATABASE_URL": _url("default"),
@@ -162,20 +172,30 @@ def _start() -> subprocess.Popen[bytes]:
         "WEBHOOK_SECONDS": "2",
         "PYTHONPATH": str(ROOT),
     }
-    started = subprocess.Popen(
-        [sys.executable, "-c", WORKER], cwd=ROOT, env=environment, stdout=subprocess.PIPE, start_new_session=True
-    )
-    assert started.stdout is not None
-    assert started.stdout.readline() == b"ready\n"
-    return started
+    parent = subprocess.Popen(
+        [sys.executable, "-c", WORKERS],
+        cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+        start_new_session=True,
+    )  # fmt: skip
+    asks, says = parent.stdin, parent.stdout
+    assert asks is not None
+    assert says is not None
 
+    def start() -> Callable[[], None]:
+        asks.write("start\n")
+        worker = int(says.readline())
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(10)
-    if process.stdout is not None:
-        process.stdout.close()
+        def kill() -> None:
+            os.kill(worker, signal.SIGKILL)
+            assert says.readline() == "over\n"
+
+        return kill
+
+    with parent:
+        try:
+            yield start
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
 
 
 @pytest.mark.e2e
@@ -191,17 +211,18 @@ def test_workers_that_are_killed_lose_nothing_and_what_comes_twice_has_the_same_
 
     kills = 0
     deadline = time.monotonic() + 90
-    while OutboxEvent.objects.filter(kind__startswith="webhook").exists():
-        assert time.monotonic() < deadline, "took too long"
-        started = _start()
-        seen, until = len(receiver.received), time.monotonic() + 20
-        wanted = seen + 10 if kills < 3 else 10_000
-        while len(receiver.received) < wanted and time.monotonic() < until:
-            if not OutboxEvent.objects.filter(kind__startswith="webhook").exists():
-                break
-            time.sleep(0.02)
-        _kill(started)
-        kills += 1
+    with _workers() as start:
+        while OutboxEvent.objects.filter(kind__startswith="webhook").exists():
+            assert time.monotonic() < deadline, "took too long"
+            kill = start()
+            seen, until = len(receiver.received), time.monotonic() + 20
+            wanted = seen + 10 if kills < 3 else 10_000
+            while len(receiver.received) < wanted and time.monotonic() < until:
+                if not OutboxEvent.objects.filter(kind__startswith="webhook").exists():
+                    break
+                time.sleep(0.02)
+            kill()
+            kills += 1
 
     told = Counter(one.headers["X-MemorySync-Event-ID"] for one in receiver.received)
     memories = Counter(orjson.loads(one.body)["data"]["memory_id"] for one in receiver.received)
