@@ -9,7 +9,7 @@ from text.dates.calendar import READERS, Calendar, When
 from text.dates.clock import CLOCK, clock_time
 from text.dates.expressions import FORMS, MAY_HOLD, RECURRING
 from text.dates.number_words import WEEKDAYS
-from text.dates.tense import NEW_DATE, OLD_DATE, happened, is_habit, is_past
+from text.dates.tense import NEW_DATE, OLD_DATE, is_about_date, is_habit, is_past
 
 __all__ = ["When", "find", "without_dates"]
 
@@ -74,7 +74,8 @@ def _hits(low: str, now: datetime) -> Iterator[_Hit]:
         if is_habit(low, match):
             continue
         after = match.start() + {"to": 3, "for": 4}.get(match[0].partition(" ")[0], 0)
-        calendar = Calendar(now, past=is_past(low, after), happened=happened(low, after))
+        past = is_past(low, after)
+        calendar = Calendar(now, past=past, happened=past and is_about_date(low, after))
         form = next(name for name in READERS if match[name] is not None)
         try:
             when = READERS[form](calendar, match)

@@ -87,12 +87,12 @@ def is_past(low: str, at: int) -> bool:
     return cue is not None and cue["past"] is not None
 
 
-def happened(low: str, at: int) -> bool:
-    """Whether a verb in the past tense is about the date itself, which then lies before now."""
+def is_about_date(low: str, at: int) -> bool:
+    """Whether the verb in the past tense before the date is about the date itself, which then lies before now."""
     if not (low.startswith("in ", at) or low.endswith("on ", 0, at)):
         return False
     found = _HAPPENED.search(low, max(0, at - 60), at)
-    return found is not None and is_past(low, at) and _ARRANGED.match(found["verb"]) is None
+    return found is not None and _ARRANGED.match(found["verb"]) is None
 
 
 def _cue(low: str, at: int) -> patterns.Match | None:
