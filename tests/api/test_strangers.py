@@ -12,12 +12,14 @@ from apps.core.scoping import ScopedQuerySet
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.projects.scope import Environment
 from tests import once
+from tests.api import test_access
 from tests.api.conftest import Caller
 from tests.api.test_access import BY_NAME, CLOSED, IN_THEIR_OWN, TEXT, Row, _ask, _seen, every_closed_row
 from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 cast, acme, globex = once.cast, once.acme, once.globex
+shown = test_access.shown
 
 Answers = Mapping[str, HttpResponse]  # by who asked
 Strangers = Mapping[str, Callable[[OpenedTenant, OpenedTenant], Caller]]
@@ -58,12 +60,6 @@ def memory(without: Mapping[str, Answers], cast: tuple[OpenedTenant, OpenedTenan
     """Alice's, added once all has been asked without it."""
     with once.taken_back():
         yield Caller(cast[0].keys[Environment.PRODUCTION]).add(TEXT)
-
-
-@pytest.fixture(scope="module")
-def shown(cast: tuple[OpenedTenant, OpenedTenant], memory: Any) -> Any:
-    """How she sees it."""
-    return Caller(cast[0].keys[Environment.PRODUCTION])("GET", f"/memory/{memory['id']}").json()
 
 
 WITH_NOTHING, WITH_THEIR_OWN = pytest.param(False, id="with nothing"), pytest.param(True, id="with their own")

@@ -5,13 +5,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from memsync.launcher.child_processes import Child, Log, end_leftovers, python
 from memsync.launcher.embedded.ports import free_port, refuse_taken_port
+from tests import running
 
 
 @pytest.fixture
@@ -23,19 +24,11 @@ def lines(log: Log) -> list[dict[str, object]]:
     return [json.loads(line) for line in log.path.read_text().splitlines()]
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def child(program: str, log: Log, *, home: str = "/homes/another") -> Child:
     return Child("web", [*python(Path(home)), "-c", program], os.environ, log)
 
 
+until = partial(running.until, seconds=10.0)
 SLEEP = "import time; time.sleep(60)"
 
 

@@ -6,8 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ from memsync.launcher.embedded.errors import AlreadyRunning, DiskFull, PortInUse
 from memsync.launcher.embedded.ports import free_port
 from memsync.launcher.embedded.postgres import EmbeddedPostgres
 from memsync.launcher.embedded.subprocesses import Identity
+from tests import running
 
 
 @pytest.fixture
@@ -45,13 +46,7 @@ def do(server: EmbeddedPostgres, statement: str) -> None:
         connection.execute(statement)  # type: ignore[arg-type]
 
 
-def until(condition: object, seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():  # type: ignore[operator]
-            return True
-        time.sleep(0.02)
-    return False
+until = partial(running.until, seconds=10.0)
 
 
 def is_alive(pid: int) -> bool:
