@@ -96,7 +96,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "stranger": ({"user_id": "nobody"}, set()),
     "source": ({"source": "notes"}, {BIKE}),
     "days": ({"date_from": "1990-01-01", "date_to": "1990-01-02"}, set()),
-    "today": ({"date_from": now().date().isoformat(), "date_to": now().date().isoformat()}, {KEY, SWITCH, BIKE}),
+    "today": ({"date_from": "TODAY", "date_to": "TODAY"}, {KEY, SWITCH, BIKE}),
     "summaries": ({"is_summary": "true"}, set()),
     "no summaries": ({"is_summary": "false"}, {KEY, SWITCH, BIKE}),
 }
@@ -107,11 +107,13 @@ def test_only_what_passes_the_filters_is_in_the_file(
     name: str, browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     form, expected = FILTERS[name]
-    say(alice_scope, KEY, SWITCH)
-    bob = make_scope(acme, "bob", now=now())
-    remember(bob, [Proposal(text=Plaintext(BIKE), importance=0.9, source="notes")], now=now())
+    moment = now()
+    say(alice_scope, KEY, SWITCH, now=moment)
+    bob = make_scope(acme, "bob", now=moment)
+    remember(bob, [Proposal(text=Plaintext(BIKE), importance=0.9, source="notes")], now=moment)
 
-    public_id = start(browser, **form)
+    today = moment.date().isoformat()
+    public_id = start(browser, **{key: today if value == "TODAY" else value for key, value in form.items()})
     finish(acme)
 
     assert texts_of(take(browser, public_id)) == expected
