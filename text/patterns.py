@@ -13,11 +13,11 @@ The syntax, the flags and the answers are those of ``re`` (whose parser reads th
 - One inside of a repeat without a bound (``(?:(?!x)\w+ )*``), and a match that touches letters beyond ASCII at a word
   boundary, are tried again by ``text.exact``, in Python: linear too, but some hundred times slower a character.
   Write ``(?:and|so|no(?=,))*`` as ``(?:and|so|no,)*``, and ``(?:(?!x)\w+ )*`` with a bound of at most 4.
-- Not known, and refused when the pattern is compiled: ``\1``, ``(?P=name)``, ``(?(1)…)``, ``(?>…)``, ``x*+``.
+- Not known, and refused when the pattern is first used: ``\1``, ``(?P=name)``, ``(?(1)…)``, ``(?>…)``, ``x*+``.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from re import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, escape
@@ -223,20 +223,41 @@ def _without_groups(node: Node) -> Node:
 
 
 class Pattern:
-    """A compiled pattern with the interface of ``re.Pattern``."""
+    """A pattern with the interface of ``re.Pattern``.
 
-    __slots__ = ("_direct", "_finder", "closing", "flags", "groupindex", "groups", "pattern")
+    It is parsed on first use: hundreds are made when the program starts, of which a process may need a few.  Only then
+    it raises re.error if it is invalid, UnsupportedSyntax if it cannot be matched in linear time.
+    """
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
-        """Raises re.error for an invalid pattern, UnsupportedSyntax for one that cannot be matched in linear time."""
-        parsed = parse(pattern, flags)
         self.pattern, self.flags = pattern, flags
-        self.groups: int = parsed.groups
-        self.groupindex: Mapping[str, int] = parsed.names
-        self.closing = closing(parsed.node)  # groups in closing order
-        self._finder = _Finder(parsed)
-        # Some patterns ``re`` reads in linear time too, and its matches cost a tenth.
-        self._direct = re.compile(pattern, flags) if is_immediate(parsed.node) else None
+
+    @cached_property
+    def _parsed(self) -> ParsedPattern:
+        with without():
+            return parse(self.pattern, self.flags)
+
+    @property
+    def groups(self) -> int:
+        return self._parsed.groups
+
+    @property
+    def groupindex(self) -> Mapping[str, int]:
+        return self._parsed.names
+
+    @cached_property
+    def closing(self) -> Sequence[int]:
+        """The groups in closing order."""
+        return closing(self._parsed.node)
+
+    @cached_property
+    def _finder(self) -> _Finder:
+        return _Finder(self._parsed)
+
+    @cached_property
+    def _direct(self) -> "re.Pattern[str] | None":
+        """Some patterns ``re`` reads in linear time too, and its matches cost a tenth."""
+        return re.compile(self.pattern, self.flags) if is_immediate(self._parsed.node) else None
 
     def __repr__(self) -> str:
         return f"patterns.compile({self.pattern!r})"
@@ -336,6 +357,7 @@ def _known(pattern: str, flags: int) -> Pattern:
 
 
 def compile(pattern: str, flags: int = 0) -> Pattern:  # noqa: A001 - as in re
+    """The pattern, which is parsed on first use."""
     return Pattern(pattern, int(flags))
 
 

@@ -1,9 +1,13 @@
 """Text that users wrote is read by patterns that take linear time: ``text.patterns``, and never ``re``."""
 
 import ast
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from text.patterns import Pattern, UnsupportedSyntax
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,6 +70,33 @@ def test_no_other_module_uses_re() -> None:
 
 def test_nothing_is_excused_that_needs_no_excuse() -> None:
     assert PENDING | NO_TEXT.keys() <= importers()
+
+
+def test_every_pattern_that_stands_in_a_module_parses() -> None:
+    """They are parsed on first use, which may be a rare one."""
+    files = sorted(path for top in ("apps", "memsync", "text") for path in (ROOT / top).rglob("*.py"))
+    names = [
+        file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        for file in files
+        if "patterns.compile(" in file.read_text() and file.name != "patterns.py"
+    ]
+    made = {
+        f"{name}.{variable}": value
+        for name in names
+        for variable, value in vars(import_module(name)).items()
+        if isinstance(value, Pattern)
+    }
+
+    assert len(made) > 150
+    assert not [name for name, pattern in made.items() if not _parses(pattern)]
+
+
+def _parses(pattern: Pattern) -> bool:
+    try:
+        _ = pattern.groups
+    except (re.error, UnsupportedSyntax):
+        return False
+    return True
 
 
 @pytest.mark.parametrize("statement", ["import re", "import re as plain", "from re import compile", "import re.a"])
