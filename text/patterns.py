@@ -17,7 +17,7 @@ The syntax, the flags and the answers are those of ``re`` (whose parser reads th
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from re import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, escape
@@ -246,7 +246,7 @@ class Pattern:
         return self._parsed.names
 
     @cached_property
-    def closing(self) -> Sequence[int]:
+    def closing(self) -> tuple[int, ...]:
         """The groups in closing order."""
         return closing(self._parsed.node)
 
