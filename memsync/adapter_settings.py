@@ -43,8 +43,10 @@ EXTRACTOR: dict[str, Any] | None = (
     else None  # no extractor: rules only
 )
 _reranker_url = env.str("RERANKER_URL", default="")
-RERANKER: dict[str, Any] | None = (
-    {
+_reranker = env.str("RERANKER_BACKEND", default="apps.adapters.rerankers.local.LocalReranker")
+RERANKER: dict[str, Any] | None = None  # no reranker
+if _reranker_url:
+    RERANKER = {
         "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
         "OPTIONS": {
             "url": _reranker_url,
@@ -54,9 +56,12 @@ RERANKER: dict[str, Any] | None = (
             **env.json("RERANKER_OPTIONS", default={}),
         },
     }
-    if _reranker_url
-    else None
-)
+elif _reranker:
+    RERANKER = {
+        "BACKEND": _reranker,
+        "OPTIONS": env.json("RERANKER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
+    }
+RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50 if _reranker_url else 20)  # top candidates that it reads
 WEBHOOK_SENDER = {
     "BACKEND": "apps.adapters.senders.http.HttpSender",
     "OPTIONS": {

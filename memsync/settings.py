@@ -15,6 +15,7 @@ from memsync.adapter_settings import (  # noqa: F401  (settings)
     KMS,
     MEMSYNC_HOME,
     RERANKER,
+    RERANKER_TEXTS,
     WEBHOOK_SENDER,
 )
 from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
@@ -269,7 +270,6 @@ READ_DOCUMENT_MS = env.int("READ_DOCUMENT_MS", default=2000)  # the same for tex
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
 RERANKER_SECONDS = env.float("RERANKER_SECONDS", default=0.5)
-RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # top candidates that the reranker reads
 RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
 RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: forever, unless a policy sets less
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)

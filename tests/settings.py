@@ -4,6 +4,7 @@ from memsync.settings import *  # noqa: F403
 
 EMBEDDER = {"BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "OPTIONS": {}}
 CLASSIFIER = {"BACKEND": "tests.classifiers.PlainClassifier", "OPTIONS": {}}
+RERANKER = None
 WEBHOOK_SENDER = {"BACKEND": "apps.adapters.senders.fake.FakeSender", "OPTIONS": {}}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from apps.adapters.classifiers.tokens import Tokens
+from apps.adapters.embedders.minilm.low_rank import Tuned
 from apps.adapters.embedders.minilm.weights import (
     DIMENSIONS,
     HEADS,
@@ -105,6 +106,16 @@ class Encoder(nn.Module):
         windows = [list(tokens.windows()) for tokens in batch]
         rows = iter(self([ids for one in windows for ids in one]))
         return [torch.cat([next(rows)[1 : len(ids) - 1] for ids in one]) for one in windows]
+
+    def begin_with(self, tuned: Tuned) -> None:
+        """Start from the updates of another model, without dropout, which would undo much of what they know."""
+        for number, block in enumerate(self.blocks):
+            block.dropout = nn.Identity()
+            for name in MATRICES:
+                changed = getattr(block, name)
+                with torch.no_grad():
+                    changed.a.copy_(torch.from_numpy(tuned.tensors[f"layers.{number}.{name}.a"]))
+                    changed.b.copy_(torch.from_numpy(tuned.tensors[f"layers.{number}.{name}.b"]) / SCALE)
 
     def changes(self) -> dict[str, Tensor]:
         """The trained parameters by name, in the form that ``apps.adapters.embedders.minilm.low_rank`` reads."""

@@ -39,7 +39,7 @@ from apps.recall.options import FEWEST
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import Features
 from text.analysis import TextAnalysis
-from training.corpus import Split, authors
+from training.corpus import Author, Split, authors
 
 REPORT: Final = Path(__file__).parent / "ranking_report.json"
 KINDS: Final[tuple[Kind, ...]] = ("dialogue", "notes", "chat", "non_english")
@@ -205,9 +205,14 @@ def _of(split: Split, embedder: Embedder) -> dict[Kind, list[Asked]]:
     found: dict[Kind, list[Asked]] = {kind: [] for kind in KINDS}
     for author in authors(split):
         for conversation in author.conversations:
-            kind: Kind = conversation["kind"] if author.language == "en" else "non_english"
-            found[kind] += [one for one in asked_in(conversation, embedder) if one.answers]
+            found[kind_of(author, conversation)] += [one for one in asked_in(conversation, embedder) if one.answers]
     return found
+
+
+def kind_of(author: Author, conversation: Mapping[str, Any]) -> Kind:
+    """Which weights its questions are ranked with."""
+    kind: Kind = conversation["kind"] if author.language == "en" else "non_english"
+    return kind
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -107,15 +107,9 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
     chances = [network.chances(one.values) for one in shown]
     alone = np.concatenate([network.chances(one.alone) for one in shown])
     every, right = np.concatenate(chances), np.concatenate([one.right for one in shown])
-    places = np.minimum((every * BINS).astype(int), BINS - 1)
-    error = sum(
-        abs(every[places == place].mean() - right[places == place].mean()) * (places == place).mean()
-        for place in range(BINS)
-        if (places == place).any()
-    )
     return {
         "hits": len(every),
-        "calibration_error": round(float(error), 4),
+        "calibration_error": round(calibration_error(every, right), 4),
         "floors": {
             str(floor): {
                 "lost": round(float((every[right] < floor).mean()), 4),
@@ -125,6 +119,18 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
             for floor in FLOORS
         },
     }
+
+
+def calibration_error(chances: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """Expected calibration error of these probabilities, 0..1."""
+    places = np.minimum((chances * BINS).astype(int), BINS - 1)
+    return float(
+        sum(
+            abs(chances[places == place].mean() - right[places == place].mean()) * (places == place).mean()
+            for place in range(BINS)
+            if (places == place).any()
+        )
+    )
 
 
 def _empty(shown: Sequence[Shown], is_empty: Sequence[bool]) -> dict[str, float]:

@@ -24,11 +24,13 @@ from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import FOLDER
 from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from training import reranker
 from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
 from training.comparer import Comparer
 from training.corpus import authors
 from training.reader import Reader
 from training.report import report
+from training.reranker import CrossEncoder
 from training.retriever import Example, Retriever, examples
 from training.turns import Turn, turns_of
 
@@ -40,7 +42,7 @@ DECAY: Final = 0.01
 CLIP: Final = 1.0
 REPORT: Final = Path(__file__).parent / "report.json"
 
-Model = Reader | Comparer | Retriever
+Model = Reader | Comparer | Retriever | CrossEncoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,10 @@ def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:
     return [one for one in made if one.pair.words]
 
 
+def _ranked(tokenizer: WordPiece, order: random.Random) -> list[reranker.Example]:
+    return reranker.examples(tokenizer)
+
+
 def _questions(tokenizer: WordPiece, order: random.Random) -> list[Example]:
     return examples(tokenizer)
 
@@ -87,6 +93,15 @@ PLANS: Final = {
     "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
     "retrieval": Plan(
         make=Retriever, examples=_questions, length=lambda one: len(one.question), rate=3e-4, epochs=2, batch=32
+    ),
+    # begins with the updates of "retrieval", and learns from lists as they and the weights of the ranking make them
+    "rerank": Plan(
+        make=CrossEncoder,
+        examples=_ranked,
+        length=lambda one: max(map(len, (*one.right, *one.wrong))),
+        rate=5e-4,
+        epochs=2,
+        batch=8,
     ),
 }
 

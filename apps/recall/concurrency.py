@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-from apps.adapters.instances import get_embedder
+from apps.adapters.instances import get_embedder, get_reranker
 from apps.adapters.per_process import PerProcess
 
 
@@ -27,7 +27,8 @@ def computing() -> Iterator[None]:
 
     Recalls that wait for other machines, for a remote embedder or a cross-encoder, do not count.
     """
-    slots = _free.get() if get_embedder().is_local and settings.RERANKER is None else None
+    reranker = get_reranker()
+    slots = _free.get() if get_embedder().is_local and (reranker is None or reranker.is_local) else None
     if slots is None:
         yield
         return

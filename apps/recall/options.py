@@ -40,7 +40,7 @@ class TimeBudget:
 class Options:
     """Validated arguments of ``recall``.  retrievers: names of those that may run.  is_traced: store a trace.
 
-    floors: of the hits' relevance.
+    reranks: a cross-encoder reads the best, if there is one.  floors: of the hits' relevance.
     """
 
     filters: Filters
@@ -51,6 +51,7 @@ class Options:
     session_id: str | None
     retrievers: frozenset[str]
     budget: TimeBudget
+    reranks: bool
     is_traced: bool
     now: datetime
     floors: Floors
@@ -72,6 +73,6 @@ class Options:
         weights = sorted(self.weights.items()) if self.weights is not None else None
         return json.dumps(
             [asdict(self.filters), self.limit, self.depth, self.profile, weights, self.session_id,
-             sorted(self.retrievers), f"{self.now:%Y-%m-%d}", astuple(self.floors)],
+             sorted(self.retrievers), self.reranks, f"{self.now:%Y-%m-%d}", astuple(self.floors)],
             sort_keys=True, default=str,
         )  # fmt: skip

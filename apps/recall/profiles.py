@@ -12,7 +12,9 @@ from apps.recall.ranking import (
     Features,
     Ranked,
     Weights,
+    latest_bonus,
     memorysync_weights,
+    prefer_latest,
     rank_memorysync,
     rank_salience,
     rank_typed,
@@ -29,10 +31,16 @@ def weights_used(
 ) -> Weights:
     """The weight of each factor of a profile for these candidates, scaled so that no score exceeds 1.
 
-    asked: override the profile's own; unknown names are ignored.  reranked: add the weight that ``rerank`` uses.
+    asked: override the profile's own; unknown names are ignored.  reranked: add the weights that reranking uses.
     """
     own = _weights_of(profile, candidates, asked)
-    return {**own, "rerank": RERANKED} if reranked else own
+    if not reranked:
+        return own
+    weights = {**own, "rerank": RERANKED}
+    if profile != "default":
+        return weights
+    bonus = latest_bonus(candidates)
+    return {name: weight / (1 + bonus) for name, weight in weights.items()} | {"latest": bonus / (1 + bonus)}
 
 
 def _weights_of(profile: str, candidates: Sequence[Features], asked: Weights | None) -> Weights:
@@ -55,11 +63,12 @@ def rank(
     now: datetime,
     relevance: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """Rank by the named profile, then rerank with the cross-encoder's relevance.
+    """Rank by the named profile, then rerank with the cross-encoder's relevance; by default the latest one leads.
 
     rankings: of each retriever, for the profiles that use ranks.
     """
-    return rerank(_rank(profile, features, rankings, weights, now), relevance)
+    ranked = rerank(_rank(profile, features, rankings, weights, now), relevance)
+    return prefer_latest(ranked, relevance, features) if profile == "default" and relevance else ranked
 
 
 def _rank(

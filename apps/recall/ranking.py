@@ -69,6 +69,8 @@ MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "impo
 RECENCY_HALF_LIFE_HOURS = 72.0
 CONTRADICTED = 0.5  # the weaker of two contradicting memories keeps this share of its score
 RERANKED = 0.6  # share of the cross-encoder in a reranked score
+NEARLY = 0.07  # relevance below that of the best which counts as nearly as relevant
+LATEST, LATEST_NOW = 0.03, 0.1  # added for the latest of these; if the question asks what holds now
 BEHIND = 1e-6  # score gap between a summary and its sources, and between a doubted memory and the one against it
 
 
@@ -169,6 +171,36 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
             for one in ranked
         ]
     )  # fmt: skip
+
+
+def prefer_latest(
+    ranked: Sequence[Ranked], relevance: Mapping[int, float], candidates: Sequence[Features]
+) -> list[Ranked]:
+    """Lift the latest of the memories that the cross-encoder finds nearly as relevant as the best.
+
+    So of two values of the same thing the current one leads.  Scaled so that no score exceeds 1.
+    """
+    times = {one.id: one.said_at or one.created_at for one in candidates if one.id in relevance}
+    if not times:
+        return list(ranked)
+    best = max(relevance[one] for one in times)
+    near = [one for one in times if relevance[one] >= best - NEARLY]
+    last = max(times[one] for one in near)
+    lifted = {one for one in near if times[one] == last}
+    bonus = latest_bonus(candidates)
+    return in_order(
+        [
+            build_ranked(one.id, {
+                **{name: value / (1 + bonus) for name, value in one.factors.items()},
+                "latest": bonus / (1 + bonus) if one.id in lifted else 0.0,
+            })
+            for one in ranked
+        ]
+    )  # fmt: skip
+
+
+def latest_bonus(candidates: Sequence[Features]) -> float:
+    return LATEST_NOW if any(one.asks_now for one in candidates) else LATEST
 
 
 def _recency(created_at: datetime, now: datetime) -> float:

@@ -37,7 +37,7 @@ class Scored:
 
 def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -> Reread:
     """Score the best with a cross-encoder.  It may hold the snapshot, which has no locks, for RERANKER_SECONDS."""
-    if options.profile not in settings.RERANKER_PROFILES or settings.RERANKER is None or options.budget.is_spent:
+    if not options.reranks or settings.RERANKER is None or options.budget.is_spent:
         return NOT_READ
     ranked = rank(options.profile, retrieved.features, retrieved.rankings, options.weights, options.now)
     best = [one.id for one in ranked[: settings.RERANKER_TEXTS]]
@@ -59,7 +59,9 @@ def score(
     related = _relate(context, options, ranked, retrieved, without=without)
     related, sources = _put_behind_sources(context, related, retrieved.opened)
     alike = _alike(related, retrieved.opened)
-    kept = drop_irrelevant(first_of_each(related.ranked, alike), retrieved.features, context.floors(options))
+    kept = drop_irrelevant(
+        first_of_each(related.ranked, alike), retrieved.features, context.floors(options), reread.calibrated
+    )
     return Scored(kept=kept[: options.limit], related=related, sources=sources, alike=alike)
 
 

@@ -2,7 +2,8 @@
 
 A score orders the candidates of one question; a relevance can be compared between questions, so that a question that
 nothing answers can have no answer.  A network with one small hidden layer, on features of the candidate and of the
-whole shortlist, by ``python -m training.relevance``, which measures it on writers it has not seen.
+whole shortlist, by ``python -m training.relevance``, which measures it on writers it has not seen.  What the local
+reranker says is added to it, with weights by ``python -m training.reranking``.
 """
 
 import json
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -19,6 +21,8 @@ from apps.recall.default_ranking import in_context
 from apps.recall.ranking import Features, Ranked
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "relevance_weights.json"
+REREAD_FILE: Final = Path(__file__).parent / "reread_weights.json"
+NOT_READ: Final[Mapping[int, float]] = MappingProxyType({})
 EMBEDDER: Final = "memsync-retrieval/1"  # the embedder whose cosines it was fitted on
 INPUTS: Final = (
     "semantic",
@@ -31,12 +35,19 @@ INPUTS: Final = (
 )
 
 
-def relevance_of(candidates: Sequence[Features]) -> dict[int, float]:
-    """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``."""
+def relevance_of(candidates: Sequence[Features], read: Mapping[int, float] = NOT_READ) -> dict[int, float]:
+    """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``.
+
+    read: candidate id to the score of the local reranker.  If it read any, its least score stands for the others.
+    """
     if not candidates:
         return {}
+    ids = [one.id for one in candidates]
     chances = _fitted().chances(np.array(inputs(candidates)))
-    return dict(zip((one.id for one in candidates), chances.tolist(), strict=True))
+    if read:
+        least = min(read.values())
+        chances = _reread().chances(chances, np.array([read.get(one, least) for one in ids]))
+    return dict(zip(ids, chances.tolist(), strict=True))
 
 
 def inputs(candidates: Sequence[Features]) -> list[tuple[float, ...]]:
@@ -70,14 +81,16 @@ class Floors:
     best: float = 0.0
 
 
-def drop_irrelevant(ranked: Sequence[Ranked], candidates: Sequence[Features], floors: Floors) -> list[Ranked]:
-    """The ranking without memories below the floors.
+def drop_irrelevant(
+    ranked: Sequence[Ranked], candidates: Sequence[Features], floors: Floors, read: Mapping[int, float] = NOT_READ
+) -> list[Ranked]:
+    """The ranking without memories below the floors.  read: as in ``relevance_of``.
 
     A memory that only a relation led to has no relevance of its own: it stays if anything else does.
     """
     if floors == Floors():
         return list(ranked)
-    relevance, least = relevance_of(candidates), floors.least
+    relevance, least = relevance_of(candidates, read), floors.least
     if max((relevance[one.id] for one in ranked if one.id in relevance), default=0.0) < floors.best:
         return []
     kept = [one for one in ranked if relevance.get(one.id, least) >= least]
@@ -109,6 +122,32 @@ class Network:
         return chances
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RereadWeights:
+    """Logistic regression of a candidate's relevance without a reranker, as log-odds, and the reranker's score."""
+
+    bias: float
+    relevance: float
+    score: float
+
+    def chances(self, relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Both 0..1, shape (n,).  Returns the relevance of each."""
+        sure = self.bias + self.relevance * log_odds(relevance) + self.score * scores
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-sure))
+        return chances
+
+
+def log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    within = np.clip(chances, 1e-5, 1 - 1e-5)
+    found: NDArray[np.float64] = np.log(within / (1 - within))
+    return found
+
+
 @cache
 def _fitted() -> Network:
     return Network.of_json(json.loads(WEIGHTS_FILE.read_bytes()))
+
+
+@cache
+def _reread() -> RereadWeights:
+    return RereadWeights(**json.loads(REREAD_FILE.read_bytes()))

@@ -23,9 +23,9 @@ class Trace:
     rankings: each retriever's results.  cut: retrievers that did not run for lack of time.  carried: memory id to the
     score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  doubted: memory id to
     the ids just behind which it moved.  sources: summary id to source ids, for summaries ranked behind their sources.
-    alike: memory id to duplicate group, for memories with the same words.  relevance: cross-encoder scores.  ids,
-    scores: the answer, best first.  min_relevance, min_best_relevance: the floors; 0 if relevance was not calibrated
-    for the embedder.
+    alike: memory id to duplicate group, for memories with the same words.  relevance: cross-encoder scores.
+    is_read_locally: they are of the local reranker.  ids, scores: the answer, best first.  min_relevance,
+    min_best_relevance: the floors; 0 if relevance was not calibrated for the embedder.
     """
 
     now: datetime
@@ -41,6 +41,7 @@ class Trace:
     sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
     alike: Mapping[int, int] = field(default_factory=dict)
     relevance: Mapping[int, float] = field(default_factory=dict)
+    is_read_locally: bool = False
     ids: Sequence[int] = ()
     scores: Sequence[float] = ()
     min_relevance: float = 0.0
@@ -54,7 +55,8 @@ class Trace:
         ranked = lower(lift(ranked, self.carried), set(self.contradicted), self.doubted)
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
         floors = Floors(self.min_relevance, self.min_best_relevance)
-        return drop_irrelevant(first_of_each(ranked, self.alike), self.features, floors)[: self.limit]
+        read = self.relevance if self.is_read_locally else {}
+        return drop_irrelevant(first_of_each(ranked, self.alike), self.features, floors, read)[: self.limit]
 
     def as_json(self) -> dict[str, Any]:
         """The JSON object to encrypt.  Features are rows of values, with one list of column names."""

@@ -19,11 +19,18 @@ NAME: Final = "rerank"  # listed among an answer's retrievers
 class Reread:
     """relevance: memory id to 0..1; empty if no model was called or the call failed.
 
-    outcome: None if no model was called, else ``ok`` or the cause of the RerankFailed.
+    outcome: None if no model was called, else ``ok`` or the cause of the RerankFailed.  is_local: of a model in this
+    process, which no text left.
     """
 
     relevance: Mapping[int, float] = field(default_factory=dict)
     outcome: str | None = None
+    is_local: bool = False
+
+    @property
+    def calibrated(self) -> Mapping[int, float]:
+        """The scores that count for the hits' relevance: those of the local model."""
+        return self.relevance if self.is_local else {}
 
 
 NOT_READ: Final = Reread()
@@ -43,5 +50,6 @@ def reread(scope: Scope, query: Plaintext, found: Sequence[tuple[int, Plaintext]
             query.reveal(), [text.reveal() for _, text in best], seconds=min(seconds, settings.RERANKER_SECONDS)
         )
     except RerankFailed as failure:
-        return Reread(outcome=failure.cause)
-    return Reread(relevance={one: score for (one, _), score in zip(best, scores, strict=True)}, outcome="ok")
+        return Reread(outcome=failure.cause, is_local=reranker.is_local)
+    relevance = {one: score for (one, _), score in zip(best, scores, strict=True)}
+    return Reread(relevance=relevance, outcome="ok", is_local=reranker.is_local)

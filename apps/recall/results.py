@@ -66,7 +66,7 @@ class Hit:
 class SpaceAnswer:
     """The answer of one space.  legs: retrievers that ran.  cut: those that did not for lack of time.
 
-    reread: outcome of the cross-encoder; None if it was not called.
+    reread: outcome of a call of a remote cross-encoder; None if there was none.
     """
 
     hits: Sequence[Hit] = ()

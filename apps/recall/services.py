@@ -51,6 +51,7 @@ def recall(
     weights: Mapping[str, float] | None = None,
     session_id: str | None = None,
     legs: Collection[str] | None = None,
+    rerank: bool | None = None,
     min_relevance: float | None = None,
     keeps: Callable[[str], bool] | None = None,
     now: datetime,
@@ -61,7 +62,8 @@ def recall(
     profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs scores carried along relations.
     session_id: memories of this session rank a little higher; none are excluded.
     legs: names of the retrievers to run, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
-    listed in ``legs_cut``.  min_relevance: 0..1, hits below it are left out; without
+    listed in ``legs_cut``.  rerank: whether a cross-encoder, if there is one, reads the best; by default if
+    RERANKER_PROFILES names the profile.  min_relevance: 0..1, hits below it are left out; without
     it, the answer is empty if no hit reaches RECALL_MIN_RELEVANCE.  keeps: which texts may be returned, of the best
     CHOSEN_FROM of each space.
     Raises UnknownProfile, UnknownLeg.
@@ -77,7 +79,9 @@ def recall(
         filters=filters or Filters(), limit=limit if keeps is None else max(limit, CHOSEN_FROM),
         depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
         session_id=session_id, retrievers=frozenset(settings.RECALL_LEGS if legs is None else legs),
-        budget=TimeBudget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
+        budget=TimeBudget(settings.RECALL_BUDGET_MS, started),
+        reranks=chosen in settings.RERANKER_PROFILES if rerank is None else rerank,
+        is_traced=is_wanted(query_id), now=now,
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
     )  # fmt: skip
     with computing():

@@ -32,6 +32,7 @@ def add_parsers(commands: Any) -> None:
     )
     ask_command.add_argument("question", nargs="*", help="the question; `-` or none: standard input")
     ask_command.add_argument("-k", type=_count, default=5, metavar="N", help="at most so many (default: %(default)s)")
+    ask_command.add_argument("--rerank", action="store_true", help="let a cross-encoder read the best; slower")
     ask_command.add_argument("--min-relevance", type=_fraction, metavar="0..1", help="leave out what is below it")
     ask_command.add_argument("--as-of", metavar="TIME", help="what held then: 2026-03-01")
     ask_command.add_argument("--source", help="only from this source")
@@ -85,13 +86,13 @@ def ask(options: argparse.Namespace) -> int:
 
 def _query(question: str, options: argparse.Namespace) -> dict[str, Any]:
     filters = {name: value for name, value in (("source", options.source), ("tags", options.tags)) if value}
-    named = {"min_relevance": options.min_relevance, "as_of": options.as_of}
+    named = {"min_relevance": options.min_relevance, "as_of": options.as_of, "rerank": options.rerank or None}
     given = {name: value for name, value in named.items() if value is not None}
     return {"query": question, "k": options.k, "explain": False} | given | ({"filters": filters} if filters else {})
 
 
 def _refuse_filters(options: argparse.Namespace) -> None:
-    given = {"--as-of": options.as_of, "--min-relevance": options.min_relevance,
+    given = {"--as-of": options.as_of, "--rerank": options.rerank or None, "--min-relevance": options.min_relevance,
              "--source": options.source, "--tag": options.tags}  # fmt: skip
     if named := [name for name, value in given.items() if value not in (None, [])]:
         raise CommandFailed(f"--answer cannot be combined with {', '.join(named)}", MISUSED)

@@ -15,6 +15,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests import once
 from tests.api.conftest import Caller
+from tests.fakes.rerank import FakeRerank
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 cast, acme, globex = once.cast, once.acme, once.globex
@@ -246,6 +247,22 @@ def test_profile_and_weights_are_taken(house: Caller) -> None:
     weights = answer["memories"][0]["explanation"]["weights"]
     assert weights["importance"] == 0
     assert math.isclose(sum(weights.values()), 1)
+
+
+def test_a_request_can_let_a_cross_encoder_read_the_best(house: Caller, settings: Any) -> None:
+    plain = query(house, "Where is the key of room 7?")
+    liked = plain["memories"][-1]["text"]
+    with FakeRerank(likes=liked.split("hangs on ")[1]) as service:
+        settings.RERANKER = {
+            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+            "OPTIONS": {"url": service.base_url, "model": "small"},
+        }
+        read = query(house, "Where is the key of room 7?", rerank=True)
+
+    assert read["memories"][0]["text"] == liked
+    assert "rerank" in read["routing"]["legs"]
+    assert "rerank" in read["memories"][0]["explanation"]["factors"]
+    assert "rerank" not in plain["routing"]["legs"]
 
 
 def test_unknown_profile_is_refused(alice: Caller) -> None:

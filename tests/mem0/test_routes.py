@@ -12,6 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryFeedback
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
+from tests.fakes.rerank import FakeRerank
 from tests.makers import make_api_key, make_project
 from tests.mem0.conftest import Mem0Caller, caller_with
 
@@ -402,6 +403,23 @@ def test_what_is_not_built_says_so(ana: Mem0Caller, method: str, path: str) -> N
     assert refused["detail"]
 
 
+def test_a_cross_encoder_decides_the_order_if_asked(ana: Mem0Caller, settings: Any) -> None:
+    for text in ("The tea is in the red tin.", "The tea shop shuts on Sunday."):
+        ana.added(text, user_id="ana")
+    with FakeRerank(likes="Sunday") as service:
+        settings.RERANKER = {
+            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+            "OPTIONS": {"url": service.base_url, "model": "small"},
+        }
+        read, plain = (
+            ana.search("Where is the red tin with the tea?", filters=ANA, threshold=0, rerank=rerank)["results"]
+            for rerank in (True, False)
+        )
+
+    assert [one["memory"] for one in read] == [one["memory"] for one in reversed(plain)]
+    assert "Sunday" in read[0]["memory"]
+
+
 @pytest.mark.parametrize("name", ["custom_instructions", "custom_categories", "immutable", "enable_graph"])
 def test_fields_that_are_not_built_say_so(ana: Mem0Caller, name: str) -> None:
     assert name in ana.add("Ana likes tea.", 501, user_id="ana", **{name: "x"})["detail"]
@@ -413,7 +431,7 @@ def test_expired_memories_and_other_days_are_not_built(ana: Mem0Caller) -> None:
     ana.search("tea", 501, filters=ANA, show_expired=True)
     ana.search("tea", 501, filters=ANA, reference_date="2026-01-01")
 
-    assert ana.search("tea", filters=ANA, show_expired=False, rerank=True, latest_only=True)["results"] == []
+    assert ana.search("tea", filters=ANA, show_expired=False, latest_only=True)["results"] == []
 
 
 def test_a_bad_key_is_told_in_detail(ana: Mem0Caller) -> None:

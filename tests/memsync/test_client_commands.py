@@ -65,9 +65,11 @@ def test_texts_and_questions_come_from_standard_input(run: Run) -> None:
     stored = run("add", "--end-user", "carol", given="The bus to the airport\nleaves at ten past six.\n")
     context = run("ask", "-", "--context", "--end-user", "carol", given="When does the bus leave?")
     answer = run("ask", "--answer", "--end-user", "carol", given="When does the bus leave?")
+    reranked = run("ask", "--rerank", "--json", "--end-user", "carol", given="When does the bus leave?")
     empty = run("add", "--end-user", "carol", given=" \n")
 
     assert stored[0] == 0
+    assert "rerank" in json.loads(reranked[1])["routing"]["legs"]
     assert "ten past six" in context[1]
     assert "ten past six" in answer[1].splitlines()[0]
     assert empty == (2, "", "memsync: the text is empty\n")

@@ -57,8 +57,16 @@ def test_the_best_of_a_question_about_nothing_is_less_relevant_than_that_of_anot
     assert relevance_of([one(cosine=0.05)])[1] < 0.05 < relevance_of([one(cosine=0.7)])[1]
 
 
+def test_what_the_reranker_says_counts_for_those_it_read_and_its_least_for_the_others() -> None:
+    candidates = [one(n, cosine=0.4) for n in (1, 2, 3)]
+    plain, read = relevance_of(candidates), relevance_of(candidates, {1: 0.9, 2: 0.1})
+
+    assert plain[1] == plain[2] == plain[3]
+    assert read[1] > plain[1] > read[2] == read[3]
+
+
 def test_what_is_below_the_floor_is_dropped_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relevance, "relevance_of", lambda candidates: {1: 0.5, 2: 0.01, 3: 0.2})
+    monkeypatch.setattr(relevance, "relevance_of", lambda candidates, read: {1: 0.5, 2: 0.01, 3: 0.2})
     candidates = [one(1), one(2), one(3)]
 
     kept = drop_irrelevant(ranked(3, 2, 1), candidates, Floors(least=0.1))
@@ -68,7 +76,7 @@ def test_what_is_below_the_floor_is_dropped_and_the_order_stays(monkeypatch: pyt
 
 
 def test_nothing_stays_if_the_best_does_not_reach_its_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relevance, "relevance_of", lambda candidates: {1: 0.04, 2: 0.01})
+    monkeypatch.setattr(relevance, "relevance_of", lambda candidates, read: {1: 0.04, 2: 0.01})
     candidates = [one(1), one(2)]
 
     assert drop_irrelevant(ranked(2, 1), candidates, Floors(best=0.05)) == []
@@ -76,7 +84,7 @@ def test_nothing_stays_if_the_best_does_not_reach_its_floor(monkeypatch: pytest.
 
 
 def test_what_a_relation_led_to_stays_only_beside_something_relevant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relevance, "relevance_of", lambda candidates: {1: 0.5, 2: 0.01})
+    monkeypatch.setattr(relevance, "relevance_of", lambda candidates, read: {1: 0.5, 2: 0.01})
 
     assert [each.id for each in drop_irrelevant(ranked(1, 9), [one(1), one(2)], Floors(least=0.1))] == [1, 9]
     assert drop_irrelevant(ranked(2, 9), [one(1), one(2)], Floors(least=0.1)) == []
@@ -88,11 +96,28 @@ def test_a_replayed_trace_drops_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         now=AT, profile="default", limit=5, weights=None, rankings={"dense": [(1, 0.9), (2, 0.2)]}, cut=[],
         features=features, min_relevance=0.1,
     )  # fmt: skip
-    monkeypatch.setattr(relevance, "relevance_of", lambda candidates: {1: 0.5, 2: 0.01})
+    monkeypatch.setattr(relevance, "relevance_of", lambda candidates, read: {1: 0.5, 2: 0.01})
 
     read = Trace.of_json(orjson.loads(orjson.dumps(trace.as_json())))
 
     assert [each.id for each in read.replay()] == [1]
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_replay_counts_only_what_the_local_reranker_said(is_local: bool) -> None:
+    features = [one(n, cosine=0.3, words=1.0) for n in (1, 2)]
+    said = {1: 0.0, 2: 1.0}
+    least = sum(relevance_of(features, said).values()) / 2
+    trace = Trace(
+        now=AT, profile="salience", limit=5, weights=None, rankings={"dense": [(1, 0.3), (2, 0.3)]}, cut=[],
+        features=features, relevance=said, is_read_locally=is_local, min_relevance=least,
+    )  # fmt: skip
+
+    written = orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)
+
+    kept = {each.id for each in Trace.of_json(orjson.loads(written)).replay()}
+
+    assert kept == ({2} if is_local else {place for place, value in relevance_of(features).items() if value >= least})
 
 
 def test_every_input_has_its_weights() -> None:

@@ -1,6 +1,7 @@
 """A cross-encoder in recall: it gives 0.6 of the score; and the answer when it gives none."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
+from apps.recall.profiles import rank, weights_used
+from apps.recall.ranking import Features, build_ranked, prefer_latest
 from apps.recall.results import Recall
 from apps.recall.services import recall
 from apps.tenants.services import set_policy
@@ -94,6 +97,44 @@ def test_any_profile_can_be_named(tenant: OpenedTenant, endpoint: FakeRerank, se
     assert texts(ask(tenant, profile="default"))[0] == LIKED
 
 
+def test_a_request_decides_for_itself_and_its_answer_is_cached_by_itself(
+    tenant: OpenedTenant, endpoint: FakeRerank
+) -> None:
+    plain = ask(tenant, profile="default")
+    read = ask(tenant, profile="default", rerank=True)
+    unread = ask(tenant, rerank=False)
+
+    assert texts(plain)[0] == texts(unread)[0] == TEXTS[0]
+    assert texts(read)[0] == LIKED
+    assert "rerank" in read.legs
+    assert "rerank" not in (*plain.legs, *unread.legs)
+    assert endpoint.requests == 1
+
+
+def test_the_local_one_reads_without_a_row_in_the_audit_trail(
+    tenant: OpenedTenant, settings: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = str(tmp_path_factory.mktemp("models"))
+    settings.RERANKER = {
+        "BACKEND": "apps.adapters.rerankers.local.LocalReranker", "OPTIONS": {"cache_dir": folder}
+    }  # fmt: skip
+
+    found = ask(tenant, profile="default", rerank=True)
+
+    assert texts(found)[0] == TEXTS[0]
+    assert "rerank" in found.legs
+    assert all(0 <= hit.score <= 1 for hit in found.hits)
+    assert calls(tenant) == []
+
+
+@pytest.mark.parametrize("policy", ["allow", "deny"])
+def test_a_tenant_can_forbid_the_local_one_too(policy: str, tenant: OpenedTenant, settings: Any) -> None:
+    settings.RERANKER = {"BACKEND": "apps.adapters.rerankers.local.LocalReranker", "OPTIONS": {}}
+    set_policy(tenant.tenant, ai_rerank=policy, actor="test", now=NOW)
+
+    assert ("rerank" in ask(tenant, rerank=True).legs) == (policy == "allow")
+
+
 @pytest.mark.parametrize("fault", ["down", "slow", "missing", "throttled_429"])
 def test_one_that_fails_is_named_as_cut_and_the_answer_is_as_without(
     fault: str, tenant: OpenedTenant, endpoint: FakeRerank, settings: Any
@@ -137,6 +178,50 @@ def test_only_the_best_are_read_and_the_others_stay_behind_them(
     assert len(found.hits) == len(plain) == 3
     assert "rerank" in found.hits[-1].explanation.factors
     assert found.hits[-1].explanation.factors["rerank"] == 0
+
+
+# -- the latest of those that answer equally well ----------------------------------------------------------------------
+
+
+def aged(memory_id: int, days: int, **fields: Any) -> Features:
+    return Features(id=memory_id, created_at=NOW, said_at=NOW - timedelta(days=days), **fields)
+
+
+@pytest.mark.parametrize("asks_now", [True, False])
+def test_the_latest_of_those_that_answer_nearly_as_well_leads(asks_now: bool) -> None:
+    candidates = [aged(1, 90, asks_now=asks_now), aged(2, 1, asks_now=asks_now), aged(3, 0, asks_now=asks_now)]
+    before = [
+        build_ranked(1, {"semantic": 1.0}),
+        build_ranked(2, {"semantic": 0.98}),
+        build_ranked(3, {"semantic": 0.1}),
+    ]
+
+    after = prefer_latest(before, {1: 0.9, 2: 0.85, 3: 0.2}, candidates)
+
+    assert [one.id for one in after] == [2, 1, 3]
+    assert [one.factors["latest"] > 0 for one in after] == [True, False, False]
+    for one in after:
+        assert one.score == pytest.approx(sum(one.factors.values()))
+        assert one.score <= 1
+
+
+def test_what_answers_less_well_does_not_lead_because_it_is_later() -> None:
+    before = [build_ranked(1, {"semantic": 0.9}), build_ranked(2, {"semantic": 0.88})]
+
+    after = prefer_latest(before, {1: 0.9, 2: 0.7}, [aged(1, 90), aged(2, 1)])
+
+    assert [one.id for one in after] == [1, 2]
+
+
+@pytest.mark.parametrize("asks_now", [True, False])
+def test_the_weights_of_a_reranked_default_are_those_used(asks_now: bool) -> None:
+    candidates = [aged(n, n, cosine=n / 5, asks_now=asks_now) for n in range(1, 4)]
+    ranked = rank("default", candidates, {}, None, NOW, {1: 1.0, 2: 1.0, 3: 1.0})
+    weights = weights_used("default", candidates, reranked=True)
+
+    assert max(one.factors["latest"] for one in ranked) == pytest.approx(weights["latest"])
+    assert all(one.factors["rerank"] == pytest.approx(weights["rerank"]) for one in ranked)
+    assert all(0 <= one.score <= 1 for one in ranked)
 
 
 def test_nothing_found_is_not_read(acme: OpenedTenant, endpoint: FakeRerank) -> None:

@@ -13,6 +13,7 @@ from apps.recall.default_ranking import WEIGHTS_FILE as RANKING_WEIGHTS
 ROOT = Path(__file__).parents[2]
 REPORT: dict[str, Any] = json.loads((ROOT / "training" / "report.json").read_text())
 RANKING: dict[str, Any] = json.loads((ROOT / "training" / "ranking_report.json").read_text())
+RERANKING: dict[str, Any] = json.loads((ROOT / "training" / "reranking_report.json").read_text())
 RELEVANCE: dict[str, Any] = json.loads((ROOT / "training" / "relevance_report.json").read_text())
 CHOSEN = "0.1"  # GATE_KEEP_FROM
 
@@ -22,6 +23,7 @@ def test_it_is_of_these_weights() -> None:
 
     assert REPORT["weights"] == {name: files[name] for name in ("turns", "pairs")}
     assert RANKING["encoder"] == files["retrieval"]
+    assert RERANKING["weights"] == files["rerank"]
     assert RANKING["sha256"] == hashlib.sha256(RANKING_WEIGHTS.read_bytes()).hexdigest()
     assert json.loads((FOLDER / "checksums.json").read_text()) == files
 
@@ -59,6 +61,18 @@ def test_questions_in_other_languages_are_answered_better_than_by_vectors_alone(
 
     assert unseen["non_english"]["learned"]["ndcg@10"] >= alone["non_english"]["ndcg@10"] + 15
     assert unseen["non_english"]["learned"]["ndcg@10"] >= unseen["non_english"]["before"]["ndcg@10"] + 1
+
+
+@pytest.mark.parametrize(("split", "gain"), [("validation", 2.5), ("test", 1.0)])
+def test_reranked_questions_are_answered_better_and_those_about_nothing_less(split: str, gain: float) -> None:
+    found = RERANKING[split]
+    read, floors = found["read"]["all"], found["floors"]
+
+    assert read["20"]["ndcg@10"] >= read["0"]["ndcg@10"] + gain
+    assert read["20"]["frac@1"] >= read["0"]["frac@1"]
+    assert found["calibration_error"]["with"] <= 0.02
+    assert floors["with"]["0.02"]["nothing"] >= floors["without"]["0.02"]["nothing"] + 10
+    assert floors["with"]["0.02"]["answered"] <= 1
 
 
 def test_relevance_is_calibrated_and_the_floor_loses_little() -> None:

@@ -19,10 +19,13 @@ class RerankFailed(AdapterError):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """A cross-encoder behind an endpoint that the operator configured: it scores a question and a text together.
+    """A cross-encoder: it scores a question and a text together.
 
-    is_self_hosted: texts stay with the operator.
+    is_local: it runs in this process.  is_self_hosted: texts stay with the operator.
     """
+
+    @property
+    def is_local(self) -> bool: ...
 
     @property
     def is_self_hosted(self) -> bool: ...

@@ -21,6 +21,8 @@ class HttpReranker:
     extra: additional fields of the request body.
     """
 
+    is_local = False
+
     def __init__(
         self,
         *,

@@ -59,7 +59,9 @@ class Mem0SearchInput(NarrowedInput):
     threshold = Fraction(default=THRESHOLD, help_text="The least score.")
     metadata = Metadata(required=False, help_text="Names that a memory's metadata have with these values.")
     fields = FilledLabels(required=False, help_text="Of each result; all by default.")  # type: ignore[assignment]
-    rerank = Flag(required=False, help_text="No effect: the operator decides (docs/reranking.md).")
+    rerank = Flag(
+        default=False, help_text="Whether a cross-encoder reads the best results, which then decide the order."
+    )
     keyword_search = Flag(required=False, help_text="No effect: words always count.")
 
 
@@ -89,19 +91,23 @@ class Mem0SearchView(Mem0View):
     def post(self, request: Request) -> Response:
         """The memories that best answer a question, best first.
 
-        Filters choose from the 200 best.  A score is 0 to 1, and can be compared between questions.
+        Filters choose from the 200 best.  A score is 0 to 1, and can be compared between questions.  It decides the
+        order, unless `rerank` was requested.
         """
         asked, now = self.read(Mem0SearchInput), self.now()
         wanted = _wanted(asked)
         scope, owners = self.reached(owners_of(asked["asked"]))
         limit = max(asked["top_k"], SEARCHED) if narrows(wanted) else asked["top_k"]
-        found = recall(scope, Plaintext(asked["query"]), limit=limit, min_relevance=0.0, now=now)
+        found = recall(
+            scope, Plaintext(asked["query"]), limit=limit, rerank=asked["rerank"], min_relevance=0.0, now=now
+        )
         results = []
         for hit in found.hits:
             facts, score = facts_of(hit.memory, owners[hit.memory.space_id]), score_of(hit)
             if score >= asked["threshold"] and wanted.accepts(facts):
                 results.append(memory_body(facts) | {"score": round(score, 4)})
-        results.sort(key=lambda one: -one["score"])
+        if not asked["rerank"]:
+            results.sort(key=lambda one: -one["score"])
         return Response({"results": [_only(one, asked.get("fields")) for one in results[: asked["top_k"]]]})
 
 

@@ -96,6 +96,10 @@ class QueryInput(HitFields):
     )
     metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
     weights = Weights(required=False, help_text="Weights of the ranking factors.")
+    rerank = Flag(
+        required=False,
+        help_text="Whether a cross-encoder reads the best results, which is slower; by default the operator decides.",
+    )
     min_relevance = Fraction(
         required=False, help_text="Leave out results whose `relevance` is lower; 0 leaves out none."
     )
@@ -201,6 +205,7 @@ class QueryView(ApiView):
             profile=fields.get("profile"),
             weights=fields.get("weights"),
             session_id=fields.get("session_id"),
+            rerank=fields.get("rerank"),
             min_relevance=fields.get("min_relevance"),
             legs=_legs(MODES[fields["mode"]]),
             keeps=MODES[fields["mode"]].keeps,

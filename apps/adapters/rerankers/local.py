@@ -1,0 +1,89 @@
+"""The reranker that runs on this machine: no key, no network, no text leaves the process."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from apps.adapters.classifiers.encoder import Encode, load_encoder
+from apps.adapters.classifiers.heads import logits
+from apps.adapters.embedders.minilm.low_rank import read_tuned
+from apps.adapters.embedders.minilm.reference import gelu
+from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from apps.adapters.errors import AdapterError
+from apps.adapters.per_process import PerProcess
+from apps.adapters.rerankers.base import RerankFailed
+from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, question_and_text, tokens_of
+
+logger = logging.getLogger(__name__)
+
+# Scores of the head, where 0 is as likely an answer as nothing is, that become 0 and 1.  They are further apart than
+# most scores are, so that the ranking counts for more beside them (docs/adr/0062).
+LOWEST, HIGHEST = -14.0, 10.0
+NOTHING = -LOWEST / (HIGHEST - LOWEST)  # where nothing is as likely an answer
+
+
+class LocalReranker:
+    """MiniLM with our own updates as a cross-encoder, in onnxruntime with 8-bit weights if that works here, else numpy.
+
+    A score above NOTHING says that the text answers likelier than nothing does.  Reads QUESTION_ROOM tokens of the
+    question and TEXT_ROOM of each text.  Loads on the first call, once per process, beyond its ``seconds``.
+    Thread-safe.
+
+    cache_dir: folder that keeps the built graph; without one, each process rebuilds it, in about a second.
+    """
+
+    is_self_hosted = True
+    is_local = True
+
+    def __init__(self, cache_dir: str | None = None) -> None:
+        self._cache_folder = Path(cache_dir) if cache_dir else None
+        self._reader = PerProcess(self._load)
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
+        if not texts:
+            return []
+        failed = False
+        try:
+            found = self._reader.get().read(query, texts, seconds=seconds)
+        except AdapterError:
+            failed = True
+        if failed:
+            raise RerankFailed("unavailable")  # outside of the except block, so that it references no text
+        if found is None:
+            raise RerankFailed("timeout")
+        return [float(one) for one in np.clip((found - LOWEST) / (HIGHEST - LOWEST), 0, 1)]
+
+    def _load(self) -> "CrossEncoder":
+        folder, tuned = find_model_folder(), read_tuned("rerank")
+        encode = load_encoder(tuned, folder, self._cache_folder)
+        logger.info("reranker loaded")
+        return CrossEncoder(encode, WordPiece(read_vocabulary(folder)), tuned.tensors)
+
+
+class CrossEncoder:
+    """The heads are those of ``training/reranker.py``, in numpy.  Thread-safe if ``encode`` is."""
+
+    def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
+        self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors
+
+    def read(self, query: str, texts: Sequence[str], *, seconds: float) -> Array | None:
+        """A score for each text, of any size and sign; None if ``seconds`` do not suffice."""
+        until = time.monotonic() + seconds
+        question, rows = tokens_of(query, self._tokenizer, room=QUESTION_ROOM), []
+        for text in texts:
+            if time.monotonic() > until:
+                return None
+            rows.append(self._row(question, tokens_of(text, self._tokenizer, room=TEXT_ROOM)))
+        hidden = gelu(logits(self._tensors, "hidden", np.stack(rows)))
+        scores: Array = logits(self._tensors, "score", hidden)[:, 0]
+        return scores
+
+    def _row(self, question: list[int], text: list[int]) -> Array:
+        one = question_and_text(question, text)
+        tokens = self._encode(one.ids)
+        asked, said = tokens[slice(*one.question)].mean(0), tokens[slice(*one.text)].mean(0)
+        return np.concatenate([tokens[0], asked, said, np.abs(asked - said)])
