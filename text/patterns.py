@@ -248,16 +248,19 @@ class Pattern:
     @cached_property
     def closing(self) -> tuple[int, ...]:
         """The groups in closing order."""
-        return closing(self._parsed.node)
+        with without():
+            return closing(self._parsed.node)
 
     @cached_property
     def _finder(self) -> _Finder:
-        return _Finder(self._parsed)
+        with without():
+            return _Finder(self._parsed)
 
     @cached_property
     def _direct(self) -> "re.Pattern[str] | None":
         """Some patterns ``re`` reads in linear time too, and its matches cost a tenth."""
-        return re.compile(self.pattern, self.flags) if is_immediate(self._parsed.node) else None
+        with without():
+            return re.compile(self.pattern, self.flags) if is_immediate(self._parsed.node) else None
 
     def __repr__(self) -> str:
         return f"patterns.compile({self.pattern!r})"

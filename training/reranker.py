@@ -53,13 +53,11 @@ class RankedText(NamedTuple):
 class Ranked:
     """A question and its best candidates, best first.
 
-    least: score of the worst candidate, shown or not.  answers: how many texts answer it, found or not.  kind: of
-    conversation, or ``asked`` of a single turn.
+    answers: how many texts answer it, found or not.  kind: of conversation, or ``asked`` of a single turn.
     """
 
     question: str
     candidates: Sequence[RankedText]
-    least: float
     answers: int
     kind: str
     category: str
@@ -123,7 +121,6 @@ def _in_conversation(conversation: Mapping[str, Any], kind: Kind, embedder: Embe
                 RankedText(texts[each.id], each.score, each.id in right, features[each.id], relevance[each.id])
                 for each in ranked[:SHOWN]
             ],
-            least=ranked[-1].score if ranked else 0.0,
             answers=asked.answers,
             kind=kind,
             category=asked.category,
@@ -148,7 +145,6 @@ def _of_turns(author: Author, asked: Sequence[dict[str, Any]], embedder: Embedde
                 RankedText(texts[number], float(scores[number]), number == answer)
                 for number in (*best, *([] if answer in best else [answer]))
             ],
-            least=float(scores.min()),
             answers=1,
             kind="asked",
             category="asked",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.rerankers.local import LocalReranker
-from apps.recall.ranking import build_ranked, prefer_latest, rerank
+from apps.recall.ranking import build_ranked, rerank_default
 from apps.recall.relevance import REREAD_FILE, RereadWeights, log_odds
 from training.corpus import Split
 from training.ranking import FIRST
@@ -31,7 +31,6 @@ SHOWN: Final = 10  # best candidates of a question, which a caller may see
 FLOORS: Final = (0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1)
 STEPS: Final = 50  # of Newton's method
 PATIENCE: Final = 60.0  # seconds
-_WORST: Final = -1  # the place that stands for the worst candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def fit(found: Sequence[Read]) -> RereadWeights:
     used = [one for one in found if one.asked.category != "nothing"]
     relevance, scores = (np.concatenate([getattr(one, name) for one in used]) for name in ("relevance", "shown"))
     right = np.concatenate([one.right for one in used]).astype(float)
-    rows = np.stack([np.ones(len(right)), log_odds(relevance), scores], axis=1)
+    rows = np.stack([np.ones(len(right)), log_odds(relevance), log_odds(scores)], axis=1)
     weights = np.zeros(rows.shape[1])
     for _ in range(STEPS):
         chances = 1 / (1 + np.exp(-rows @ weights))
@@ -111,10 +110,9 @@ def report(found: Sequence[Read], weights: RereadWeights) -> dict[str, Any]:
 
 def _figures(one: Ranked, relevance: Mapping[int, float]) -> Iterator[float]:
     before = [build_ranked(place, {"score": each.score}) for place, each in enumerate(one.candidates)]
-    before.append(build_ranked(_WORST, {"score": one.least}))  # which a score is scaled by
     features = [replace(each.features, id=place) for place, each in enumerate(one.candidates) if each.features]
-    ranked = prefer_latest(rerank(before, relevance), relevance, features)
-    right = [one.candidates[each.id].is_right for each in ranked if each.id != _WORST]
+    ranked = rerank_default(before, relevance, features)
+    right = [one.candidates[each.id].is_right for each in ranked]
     gains = [1 / math.log2(place + 2) for place in range(FIRST)]
     yield sum(gain for gain, is_right in zip(gains, right, strict=False) if is_right) / sum(gains[: one.answers])
     for first in (1, 5):

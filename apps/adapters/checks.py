@@ -49,5 +49,7 @@ def check_reranker(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Err
     try:
         get_reranker()
     except ImproperlyConfigured as error:
-        return [Error(str(error), hint="Correct RERANKER_URL and the settings beside it.", id="memsync.E014")]
+        return [
+            Error(str(error), hint="Correct RERANKER_URL, RERANKER_BACKEND or RERANKER_OPTIONS.", id="memsync.E014")
+        ]
     return []

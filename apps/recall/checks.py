@@ -58,4 +58,12 @@ def check_numbers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Erro
                 id="memsync.E023",
             )
         )
+    if settings.RERANKER_TEXTS < 1 or settings.RERANKER_SECONDS <= 0:
+        errors.append(
+            Error(
+                f"RERANKER_TEXTS is {settings.RERANKER_TEXTS}, RERANKER_SECONDS {settings.RERANKER_SECONDS:g}.",
+                hint="At least one text is read, in more than no time. RERANKER_BACKEND= turns reranking off.",
+                id="memsync.E024",
+            )
+        )
     return errors

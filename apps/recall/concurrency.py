@@ -22,12 +22,13 @@ _free = PerProcess(_slots)
 
 
 @contextmanager
-def computing() -> Iterator[None]:
+def computing(*, reranks: bool = False) -> Iterator[None]:
     """Wait until fewer than RECALL_CONCURRENCY recalls compute, 0 for any number.
 
-    Recalls that wait for other machines, for a remote embedder or a cross-encoder, do not count.
+    reranks: they may be reread.  Recalls that wait for other machines, for a remote embedder or a remote cross-encoder,
+    do not count.
     """
-    reranker = get_reranker()
+    reranker = get_reranker() if reranks else None
     slots = _free.get() if get_embedder().is_local and (reranker is None or reranker.is_local) else None
     if slots is None:
         yield

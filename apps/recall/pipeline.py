@@ -70,7 +70,8 @@ def answer_question(context: QueryContext, options: Options) -> SpaceAnswer:
             break
         failed |= gone
         retrieved = retrieved.without(gone)
-    weights = weights_used(options.profile, retrieved.features, options.weights, reranked=bool(reread.relevance))
+    is_read = any(one.id in reread.relevance for one in retrieved.features)
+    weights = weights_used(options.profile, retrieved.features, options.weights, reranked=is_read)
     relevance = relevance_of(retrieved.features, reread.calibrated) if context.is_calibrated else {}
     hits = explain_hits(
         scored, memories, retrieved.rankings, weights=weights, graph_weight=options.graph_weight, relevance=relevance
@@ -82,7 +83,7 @@ def answer_question(context: QueryContext, options: Options) -> SpaceAnswer:
         legs=ran,
         cut=cut,
         traced=(context.space.ref, _trace(context, options, retrieved, reread, scored, cut=cut)),
-        reread=None if reread.is_local else reread.outcome,
+        reread=reread.outcome if reread.is_sent else None,
     )
 
 
@@ -129,7 +130,7 @@ def _trace(
         alike=scored.alike,
         carried={one: min(1.0, options.graph_weight * path.score) for one, path in related.reached.items()},
         relevance=reread.relevance,
-        is_read_locally=reread.is_local,
+        is_calibrated=reread.is_calibrated,
         ids=[one.id for one in scored.kept],
         scores=[one.score for one in scored.kept],
         min_relevance=context.floors(options).least,

@@ -14,11 +14,11 @@ from apps.recall.ranking import (
     Weights,
     latest_bonus,
     memorysync_weights,
-    prefer_latest,
     rank_memorysync,
     rank_salience,
     rank_typed,
     rerank,
+    rerank_default,
 )
 
 PROFILES: Final = ("default", "memorysync", "rrf", "typed", "salience")
@@ -31,16 +31,17 @@ def weights_used(
 ) -> Weights:
     """The weight of each factor of a profile for these candidates, scaled so that no score exceeds 1.
 
-    asked: override the profile's own; unknown names are ignored.  reranked: add the weights that reranking uses.
+    asked: override the profile's own; unknown names are ignored.  reranked: the cross-encoder read some.  Of
+    profiles other than ``default`` the weights are then those before their scores were normalised.
     """
     own = _weights_of(profile, candidates, asked)
     if not reranked:
         return own
-    weights = {**own, "rerank": RERANKED}
     if profile != "default":
-        return weights
+        return {**own, "rerank": RERANKED}
     bonus = latest_bonus(candidates)
-    return {name: weight / (1 + bonus) for name, weight in weights.items()} | {"latest": bonus / (1 + bonus)}
+    weights = {**{name: (1 - RERANKED) * weight for name, weight in own.items()}, "rerank": RERANKED, "latest": bonus}
+    return {name: weight / (1 + bonus) for name, weight in weights.items()}
 
 
 def _weights_of(profile: str, candidates: Sequence[Features], asked: Weights | None) -> Weights:
@@ -63,12 +64,14 @@ def rank(
     now: datetime,
     relevance: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """Rank by the named profile, then rerank with the cross-encoder's relevance; by default the latest one leads.
+    """Rank by the named profile, then rerank with the cross-encoder's relevance.
 
     rankings: of each retriever, for the profiles that use ranks.
     """
-    ranked = rerank(_rank(profile, features, rankings, weights, now), relevance)
-    return prefer_latest(ranked, relevance, features) if profile == "default" and relevance else ranked
+    ranked = _rank(profile, features, rankings, weights, now)
+    if profile == "default":
+        return rerank_default(ranked, relevance, features)
+    return rerank(ranked, relevance)
 
 
 def _rank(

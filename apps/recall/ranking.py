@@ -69,8 +69,10 @@ MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "impo
 RECENCY_HALF_LIFE_HOURS = 72.0
 CONTRADICTED = 0.5  # the weaker of two contradicting memories keeps this share of its score
 RERANKED = 0.6  # share of the cross-encoder in a reranked score
-NEARLY = 0.07  # relevance below that of the best which counts as nearly as relevant
-LATEST, LATEST_NOW = 0.03, 0.1  # added for the latest of these; if the question asks what holds now
+TIE = 1e-9  # scores that differ by less are equal
+LEAST_ODDS, MOST_ODDS = -32.0, 28.0  # further apart than most are, so that the ranking counts beside them
+NEARLY = 1.7  # log-odds below those of the best, with which a memory answers nearly as well
+LATEST, LATEST_NOW = 0.01, 0.04  # added for the latest of these; if the question asks what holds now
 BEHIND = 1e-6  # score gap between a summary and its sources, and between a doubted memory and the one against it
 
 
@@ -160,7 +162,7 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
     if not relevance or not ranked:
         return list(ranked)
     low, high = min(one.score for one in ranked), max(one.score for one in ranked)
-    scale = (1 - RERANKED) / (high - low) if high > low else 0.0
+    scale = (1 - RERANKED) / (high - low) if high - low > TIE else 0.0
     return in_order(
         [
             build_ranked(one.id, {
@@ -173,26 +175,30 @@ def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ran
     )  # fmt: skip
 
 
-def prefer_latest(
+def rerank_default(
     ranked: Sequence[Ranked], relevance: Mapping[int, float], candidates: Sequence[Features]
 ) -> list[Ranked]:
-    """Lift the latest of the memories that the cross-encoder finds nearly as relevant as the best.
+    """0.6 x what the cross-encoder says + 0.4 x score + a bonus for the latest that answers nearly as well as the best.
 
-    So of two values of the same thing the current one leads.  Scaled so that no score exceeds 1.
+    Of two values of the same thing the current one thus leads.  What the cross-encoder says is its log-odds, from
+    LEAST_ODDS, 0, to MOST_ODDS, 1; 0 for what it did not read.  Scores are not normalised, so that those of several
+    spaces can be compared, but scaled so that none exceeds 1.  Factors still sum to the score.
     """
     times = {one.id: one.said_at or one.created_at for one in candidates if one.id in relevance}
     if not times:
         return list(ranked)
-    best = max(relevance[one] for one in times)
-    near = [one for one in times if relevance[one] >= best - NEARLY]
+    odds = {one: _log_odds(relevance[one]) for one in times}
+    near = [one for one in times if odds[one] >= max(odds.values()) - NEARLY]
     last = max(times[one] for one in near)
-    lifted = {one for one in near if times[one] == last}
+    latest = {one for one in near if times[one] == last}
     bonus = latest_bonus(candidates)
+    whole = 1 + bonus
     return in_order(
         [
             build_ranked(one.id, {
-                **{name: value / (1 + bonus) for name, value in one.factors.items()},
-                "latest": bonus / (1 + bonus) if one.id in lifted else 0.0,
+                **{name: (1 - RERANKED) * value / whole for name, value in one.factors.items()},
+                "rerank": RERANKED * _said(odds[one.id]) / whole if one.id in odds else 0.0,
+                "latest": bonus / whole if one.id in latest else 0.0,
             })
             for one in ranked
         ]
@@ -201,6 +207,15 @@ def prefer_latest(
 
 def latest_bonus(candidates: Sequence[Features]) -> float:
     return LATEST_NOW if any(one.asks_now for one in candidates) else LATEST
+
+
+def _said(odds: float) -> float:
+    return min(max((odds - LEAST_ODDS) / (MOST_ODDS - LEAST_ODDS), 0.0), 1.0)
+
+
+def _log_odds(chance: float) -> float:
+    within = min(max(chance, 1e-6), 1 - 1e-6)
+    return math.log(within / (1 - within))
 
 
 def _recency(created_at: datetime, now: datetime) -> float:

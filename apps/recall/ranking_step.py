@@ -36,17 +36,21 @@ class Scored:
 
 
 def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -> Reread:
-    """Score the best with a cross-encoder.  It may hold the snapshot, which has no locks, for RERANKER_SECONDS."""
-    if not options.reranks or settings.RERANKER is None or options.budget.is_spent:
+    """Score the best with a cross-encoder.
+
+    It may hold the snapshot, which has no locks, for RERANKER_SECONDS, and while a local model loads.
+    """
+    reranker = reranking.usable_reranker(context.space.scope) if options.reranks else None
+    if reranker is None:
         return NOT_READ
+    if options.budget.is_spent:
+        return Reread(outcome="timeout")
     ranked = rank(options.profile, retrieved.features, retrieved.rankings, options.weights, options.now)
     best = [one.id for one in ranked[: settings.RERANKER_TEXTS]]
     space, moment = context.space, moment_of(options.filters, now=options.now)
     texts = open_texts(space.scope, space.ref, best, space.cipher, moment, now=options.now)
-    return reranking.reread(
-        space.scope, context.question.text, [(one, texts[one]) for one in best if one in texts],
-        seconds=options.budget.seconds_left,
-    )  # fmt: skip
+    found = [(one, texts[one]) for one in best if one in texts]
+    return reranking.reread(reranker, context.question.text, found, seconds=options.budget.seconds_left)
 
 
 def score(

@@ -24,6 +24,7 @@ WEIGHTS_FILE: Final = Path(__file__).parent / "relevance_weights.json"
 REREAD_FILE: Final = Path(__file__).parent / "reread_weights.json"
 NOT_READ: Final[Mapping[int, float]] = MappingProxyType({})
 EMBEDDER: Final = "memsync-retrieval/1"  # the embedder whose cosines it was fitted on
+RERANKER: Final = "memsync-rerank/1"  # the reranker whose scores count, too
 INPUTS: Final = (
     "semantic",
     "coverage",
@@ -38,15 +39,14 @@ INPUTS: Final = (
 def relevance_of(candidates: Sequence[Features], read: Mapping[int, float] = NOT_READ) -> dict[int, float]:
     """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``.
 
-    read: candidate id to the score of the local reranker.  If it read any, its least score stands for the others.
+    read: candidate id to the score of ``RERANKER``.  If it read any, its least score stands for the others.
     """
     if not candidates:
         return {}
     ids = [one.id for one in candidates]
     chances = _fitted().chances(np.array(inputs(candidates)))
-    if read:
-        least = min(read.values())
-        chances = _reread().chances(chances, np.array([read.get(one, least) for one in ids]))
+    if scores := [read[one] for one in ids if one in read]:
+        chances = _reread().chances(chances, np.array([read.get(one, min(scores)) for one in ids]))
     return dict(zip(ids, chances.tolist(), strict=True))
 
 
@@ -124,7 +124,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RereadWeights:
-    """Logistic regression of a candidate's relevance without a reranker, as log-odds, and the reranker's score."""
+    """Logistic regression of a candidate's relevance without a reranker and the reranker's score, both as log-odds."""
 
     bias: float
     relevance: float
@@ -132,7 +132,7 @@ class RereadWeights:
 
     def chances(self, relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Both 0..1, shape (n,).  Returns the relevance of each."""
-        sure = self.bias + self.relevance * log_odds(relevance) + self.score * scores
+        sure = self.bias + self.relevance * log_odds(relevance) + self.score * log_odds(scores)
         chances: NDArray[np.float64] = 1 / (1 + np.exp(-sure))
         return chances
 

@@ -24,7 +24,7 @@ class Trace:
     score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  doubted: memory id to
     the ids just behind which it moved.  sources: summary id to source ids, for summaries ranked behind their sources.
     alike: memory id to duplicate group, for memories with the same words.  relevance: cross-encoder scores.
-    is_read_locally: they are of the local reranker.  ids, scores: the answer, best first.  min_relevance,
+    is_calibrated: they count for the hits' relevance.  ids, scores: the answer, best first.  min_relevance,
     min_best_relevance: the floors; 0 if relevance was not calibrated for the embedder.
     """
 
@@ -41,7 +41,7 @@ class Trace:
     sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
     alike: Mapping[int, int] = field(default_factory=dict)
     relevance: Mapping[int, float] = field(default_factory=dict)
-    is_read_locally: bool = False
+    is_calibrated: bool = False
     ids: Sequence[int] = ()
     scores: Sequence[float] = ()
     min_relevance: float = 0.0
@@ -55,7 +55,7 @@ class Trace:
         ranked = lower(lift(ranked, self.carried), set(self.contradicted), self.doubted)
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
         floors = Floors(self.min_relevance, self.min_best_relevance)
-        read = self.relevance if self.is_read_locally else {}
+        read = self.relevance if self.is_calibrated else {}
         return drop_irrelevant(first_of_each(ranked, self.alike), self.features, floors, read)[: self.limit]
 
     def as_json(self) -> dict[str, Any]:

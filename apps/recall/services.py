@@ -84,7 +84,7 @@ def recall(
         is_traced=is_wanted(query_id), now=now,
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
     )  # fmt: skip
-    with computing():
+    with computing(reranks=options.reranks):
         parts = scope.parts()
         found = [recall_in_space(part, part.space, query, options) for part in parts]
     hits = [hit for one in found for hit in one.hits if keeps is None or keeps(hit.memory.text.reveal())]

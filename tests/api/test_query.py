@@ -250,14 +250,14 @@ def test_profile_and_weights_are_taken(house: Caller) -> None:
 
 
 def test_a_request_can_let_a_cross_encoder_read_the_best(house: Caller, settings: Any) -> None:
-    plain = query(house, "Where is the key of room 7?")
+    plain = query(house, "Where is the key of room 7?", profile="rrf")
     liked = plain["memories"][-1]["text"]
     with FakeRerank(likes=liked.split("hangs on ")[1]) as service:
         settings.RERANKER = {
             "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
             "OPTIONS": {"url": service.base_url, "model": "small"},
         }
-        read = query(house, "Where is the key of room 7?", rerank=True)
+        read = query(house, "Where is the key of room 7?", profile="rrf", rerank=True)
 
     assert read["memories"][0]["text"] == liked
     assert "rerank" in read["routing"]["legs"]

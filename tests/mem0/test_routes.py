@@ -403,21 +403,36 @@ def test_what_is_not_built_says_so(ana: Mem0Caller, method: str, path: str) -> N
     assert refused["detail"]
 
 
-def test_a_cross_encoder_decides_the_order_if_asked(ana: Mem0Caller, settings: Any) -> None:
-    for text in ("The tea is in the red tin.", "The tea shop shuts on Sunday."):
-        ana.added(text, user_id="ana")
-    with FakeRerank(likes="Sunday") as service:
+def test_a_cross_encoder_reads_if_asked(ana: Mem0Caller, settings: Any) -> None:
+    for colour in ("red", "blue"):
+        ana.added(f"The tea is in the {colour} tin.", user_id="ana")
+    plain = ana.search("Where is the tea?", filters=ANA, threshold=0)["results"]
+    last = "blue" if "blue" in plain[-1]["memory"] else "red"
+    with FakeRerank(likes=last) as service:
         settings.RERANKER = {
             "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
             "OPTIONS": {"url": service.base_url, "model": "small"},
         }
-        read, plain = (
-            ana.search("Where is the red tin with the tea?", filters=ANA, threshold=0, rerank=rerank)["results"]
-            for rerank in (True, False)
-        )
+        read = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=True)["results"]
+        unread = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=None)["results"]
 
     assert [one["memory"] for one in read] == [one["memory"] for one in reversed(plain)]
-    assert "Sunday" in read[0]["memory"]
+    assert [one["memory"] for one in unread] == [one["memory"] for one in plain]
+
+
+def test_one_that_fails_leaves_the_order_of_the_scores(ana: Mem0Caller, settings: Any) -> None:
+    for colour in ("red", "blue"):
+        ana.added(f"The tea is in the {colour} tin.", user_id="ana")
+    with FakeRerank() as service:
+        service.break_with("error_500")
+        settings.RERANKER = {
+            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+            "OPTIONS": {"url": service.base_url, "model": "small"},
+        }
+        scores = [one["score"] for one in ana.search("Where is the tea?", filters=ANA, rerank=True)["results"]]
+
+    assert len(scores) == 2
+    assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("name", ["custom_instructions", "custom_categories", "immutable", "enable_graph"])

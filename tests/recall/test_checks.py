@@ -23,6 +23,8 @@ def test_the_defaults_pass() -> None:
         ("RECALL_LEGS", [], "memsync.E020"),
         ("RECALL_LEGS", ["dense", "psychic"], "memsync.E020"),
         ("RERANKER_PROFILES", ["best"], "memsync.E021"),
+        ("RERANKER_TEXTS", 0, "memsync.E024"),
+        ("RERANKER_SECONDS", 0.0, "memsync.E024"),
         ("RECALL_CONCURRENCY", -1, "memsync.E022"),
         ("RECALL_MIN_RELEVANCE", -0.1, "memsync.E023"),
         ("RECALL_MIN_RELEVANCE", 1.1, "memsync.E023"),

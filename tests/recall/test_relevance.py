@@ -59,7 +59,7 @@ def test_the_best_of_a_question_about_nothing_is_less_relevant_than_that_of_anot
 
 def test_what_the_reranker_says_counts_for_those_it_read_and_its_least_for_the_others() -> None:
     candidates = [one(n, cosine=0.4) for n in (1, 2, 3)]
-    plain, read = relevance_of(candidates), relevance_of(candidates, {1: 0.9, 2: 0.1})
+    plain, read = relevance_of(candidates), relevance_of(candidates, {1: 0.999, 2: 0.1})
 
     assert plain[1] == plain[2] == plain[3]
     assert read[1] > plain[1] > read[2] == read[3]
@@ -103,21 +103,23 @@ def test_a_replayed_trace_drops_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.id for each in read.replay()] == [1]
 
 
-@pytest.mark.parametrize("is_local", [True, False])
-def test_a_replay_counts_only_what_the_local_reranker_said(is_local: bool) -> None:
+@pytest.mark.parametrize("is_calibrated", [True, False])
+def test_a_replay_counts_only_what_a_calibrated_reranker_said(is_calibrated: bool) -> None:
     features = [one(n, cosine=0.3, words=1.0) for n in (1, 2)]
     said = {1: 0.0, 2: 1.0}
     least = sum(relevance_of(features, said).values()) / 2
     trace = Trace(
         now=AT, profile="salience", limit=5, weights=None, rankings={"dense": [(1, 0.3), (2, 0.3)]}, cut=[],
-        features=features, relevance=said, is_read_locally=is_local, min_relevance=least,
+        features=features, relevance=said, is_calibrated=is_calibrated, min_relevance=least,
     )  # fmt: skip
 
     written = orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)
 
     kept = {each.id for each in Trace.of_json(orjson.loads(written)).replay()}
 
-    assert kept == ({2} if is_local else {place for place, value in relevance_of(features).items() if value >= least})
+    assert kept == (
+        {2} if is_calibrated else {place for place, value in relevance_of(features).items() if value >= least}
+    )
 
 
 def test_every_input_has_its_weights() -> None:

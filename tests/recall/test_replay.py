@@ -58,8 +58,10 @@ def test_of_what_says_the_same_the_first_is_left() -> None:
     assert [one.id for one in first_of_each(ranked, {1: 0, 2: 1, 3: 1, 4: 0})] == [1, 2]
 
 
-def test_what_a_cross_encoder_said_takes_part_and_survives_json() -> None:
-    trace = replace(TRACE, carried={}, contradicted=[], sources={}, alike={}, relevance={1: 0.2, 2: 0.1, 3: 0.9})
+@pytest.mark.parametrize("profile", ["default", "memorysync"])
+def test_what_a_cross_encoder_said_takes_part_and_survives_json(profile: str) -> None:
+    said = {1: 0.000_1, 2: 0.000_1, 3: 0.999_9}
+    trace = replace(TRACE, profile=profile, carried={}, contradicted=[], sources={}, alike={}, relevance=said)
 
     again = Trace.of_json(orjson.loads(orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)))
 

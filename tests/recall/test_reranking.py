@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
 from apps.recall.profiles import rank, weights_used
-from apps.recall.ranking import Features, build_ranked, prefer_latest
+from apps.recall.ranking import Features, build_ranked, rerank_default
 from apps.recall.results import Recall
 from apps.recall.services import recall
 from apps.tenants.services import set_policy
@@ -92,16 +92,16 @@ def test_a_profile_that_is_not_named_is_not_read(tenant: OpenedTenant, endpoint:
 
 
 def test_any_profile_can_be_named(tenant: OpenedTenant, endpoint: FakeRerank, settings: Any) -> None:
-    settings.RERANKER_PROFILES = ["default"]
+    settings.RERANKER_PROFILES = ["rrf"]
 
-    assert texts(ask(tenant, profile="default"))[0] == LIKED
+    assert texts(ask(tenant, profile="rrf"))[0] == LIKED
 
 
 def test_a_request_decides_for_itself_and_its_answer_is_cached_by_itself(
     tenant: OpenedTenant, endpoint: FakeRerank
 ) -> None:
-    plain = ask(tenant, profile="default")
-    read = ask(tenant, profile="default", rerank=True)
+    plain = ask(tenant, profile="rrf")
+    read = ask(tenant, profile="rrf", rerank=True)
     unread = ask(tenant, rerank=False)
 
     assert texts(plain)[0] == texts(unread)[0] == TEXTS[0]
@@ -189,39 +189,73 @@ def aged(memory_id: int, days: int, **fields: Any) -> Features:
 
 @pytest.mark.parametrize("asks_now", [True, False])
 def test_the_latest_of_those_that_answer_nearly_as_well_leads(asks_now: bool) -> None:
-    candidates = [aged(1, 90, asks_now=asks_now), aged(2, 1, asks_now=asks_now), aged(3, 0, asks_now=asks_now)]
-    before = [
-        build_ranked(1, {"semantic": 1.0}),
-        build_ranked(2, {"semantic": 0.98}),
-        build_ranked(3, {"semantic": 0.1}),
-    ]
+    candidates = [aged(place, days, asks_now=asks_now) for place, days in ((1, 90), (2, 1), (3, 0))]
+    before = [build_ranked(place, {"semantic": score}) for place, score in ((1, 0.52), (2, 0.51), (3, 0.1))]
 
-    after = prefer_latest(before, {1: 0.9, 2: 0.85, 3: 0.2}, candidates)
+    after = rerank_default(before, {1: 0.9, 2: 0.88, 3: 0.1}, candidates)
 
     assert [one.id for one in after] == [2, 1, 3]
     assert [one.factors["latest"] > 0 for one in after] == [True, False, False]
     for one in after:
         assert one.score == pytest.approx(sum(one.factors.values()))
-        assert one.score <= 1
+        assert 0 <= one.score <= 1
 
 
 def test_what_answers_less_well_does_not_lead_because_it_is_later() -> None:
-    before = [build_ranked(1, {"semantic": 0.9}), build_ranked(2, {"semantic": 0.88})]
+    before = [build_ranked(1, {"semantic": 0.9}), build_ranked(2, {"semantic": 0.9})]
 
-    after = prefer_latest(before, {1: 0.9, 2: 0.7}, [aged(1, 90), aged(2, 1)])
+    after = rerank_default(before, {1: 0.9, 2: 0.5}, [aged(1, 90), aged(2, 1)])
 
     assert [one.id for one in after] == [1, 2]
+    assert after[1].factors["latest"] == 0
+
+
+def test_scores_of_two_spaces_can_be_compared() -> None:
+    """A memory that answers, alone in its space, and an irrelevant one, the best of its own."""
+    (right,) = rerank_default([build_ranked(1, {"semantic": 0.4})], {1: 0.95}, [aged(1, 1)])
+    wrong, _ = rerank_default(
+        [build_ranked(2, {"semantic": 0.4}), build_ranked(3, {"semantic": 0.1})],
+        {2: 0.05, 3: 0.04},
+        [aged(2, 1), aged(3, 1)],
+    )
+
+    assert right.score > wrong.score
+
+
+def test_what_is_no_candidate_any_more_changes_nothing() -> None:
+    before = [build_ranked(1, {"semantic": 0.9}), build_ranked(2, {"semantic": 0.8})]
+
+    assert rerank_default(before, {3: 0.9}, [aged(1, 1), aged(2, 2)]) == before
 
 
 @pytest.mark.parametrize("asks_now", [True, False])
 def test_the_weights_of_a_reranked_default_are_those_used(asks_now: bool) -> None:
     candidates = [aged(n, n, cosine=n / 5, asks_now=asks_now) for n in range(1, 4)]
-    ranked = rank("default", candidates, {}, None, NOW, {1: 1.0, 2: 1.0, 3: 1.0})
-    weights = weights_used("default", candidates, reranked=True)
+    plain = {one.id: one for one in rank("default", candidates, {}, None, NOW)}
+    own, weights = weights_used("default", candidates), weights_used("default", candidates, reranked=True)
 
-    assert max(one.factors["latest"] for one in ranked) == pytest.approx(weights["latest"])
-    assert all(one.factors["rerank"] == pytest.approx(weights["rerank"]) for one in ranked)
-    assert all(0 <= one.score <= 1 for one in ranked)
+    ranked = rank("default", candidates, {}, None, NOW, {1: 0.999_999, 2: 0.9, 3: 0.1})
+
+    assert weights["latest"] == pytest.approx(max(one.factors["latest"] for one in ranked))
+    assert all(0 <= one.factors["rerank"] <= weights["rerank"] for one in ranked)
+    assert sum(weights[name] for name in ("rerank", "latest")) <= 1
+    for one in ranked:
+        assert one.factors["semantic"] / weights["semantic"] == pytest.approx(
+            plain[one.id].factors["semantic"] / own["semantic"]
+        )
+
+
+@pytest.mark.parametrize("rerank", [True, False])
+def test_a_budget_that_is_spent_before_it_is_named_and_nothing_is_sent(
+    rerank: bool, tenant: OpenedTenant, endpoint: FakeRerank, settings: Any
+) -> None:
+    settings.RECALL_BUDGET_MS = 0.000_001
+
+    found = ask(tenant, profile="default", rerank=rerank)
+
+    assert ("rerank" in found.legs_cut) == rerank
+    assert not endpoint.requests
+    assert calls(tenant) == []
 
 
 def test_nothing_found_is_not_read(acme: OpenedTenant, endpoint: FakeRerank) -> None:

@@ -21,8 +21,12 @@ class RerankFailed(AdapterError):
 class Reranker(Protocol):
     """A cross-encoder: it scores a question and a text together.
 
-    is_local: it runs in this process.  is_self_hosted: texts stay with the operator.
+    id: name of the model and its generation, for a model whose scores are calibrated, else empty.  is_local: it runs in
+    this process.  is_self_hosted: texts stay with the operator.
     """
+
+    @property
+    def id(self) -> str: ...
 
     @property
     def is_local(self) -> bool: ...
@@ -33,6 +37,6 @@ class Reranker(Protocol):
     def score(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
         """Return how well each text answers the query, 0..1, in the order of ``texts``.
 
-        Returns or raises RerankFailed within ``seconds``.
+        Returns or raises RerankFailed within ``seconds``, but for loading a local model on the first call.
         """
         ...

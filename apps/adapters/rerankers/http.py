@@ -21,6 +21,7 @@ class HttpReranker:
     extra: additional fields of the request body.
     """
 
+    id = ""
     is_local = False
 
     def __init__(

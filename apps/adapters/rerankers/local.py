@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from apps.adapters.classifiers.encoder import Encode, load_encoder
-from apps.adapters.classifiers.heads import logits
+from apps.adapters.classifiers.heads import logits, sigmoid
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.reference import gelu
 from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
@@ -20,22 +20,17 @@ from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, question_and_
 
 logger = logging.getLogger(__name__)
 
-# Scores of the head, where 0 is as likely an answer as nothing is, that become 0 and 1.  They are further apart than
-# most scores are, so that the ranking counts for more beside them (docs/adr/0062).
-LOWEST, HIGHEST = -14.0, 10.0
-NOTHING = -LOWEST / (HIGHEST - LOWEST)  # where nothing is as likely an answer
-
 
 class LocalReranker:
     """MiniLM with our own updates as a cross-encoder, in onnxruntime with 8-bit weights if that works here, else numpy.
 
-    A score above NOTHING says that the text answers likelier than nothing does.  Reads QUESTION_ROOM tokens of the
-    question and TEXT_ROOM of each text.  Loads on the first call, once per process, beyond its ``seconds``.
-    Thread-safe.
+    A score above 0.5 says that the text answers likelier than nothing does.  Reads QUESTION_ROOM tokens of the question
+    and TEXT_ROOM of each text.  Loads on the first call, once per process.  Thread-safe.
 
     cache_dir: folder that keeps the built graph; without one, each process rebuilds it, in about a second.
     """
 
+    id = "memsync-rerank/1"
     is_self_hosted = True
     is_local = True
 
@@ -46,16 +41,17 @@ class LocalReranker:
     def score(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
         if not texts:
             return []
-        failed = False
+        cause = "timeout"
         try:
             found = self._reader.get().read(query, texts, seconds=seconds)
         except AdapterError:
-            failed = True
-        if failed:
-            raise RerankFailed("unavailable")  # outside of the except block, so that it references no text
+            found, cause = None, "unavailable"
+        if found is not None and not np.isfinite(found).all():
+            found, cause = None, "malformed"
         if found is None:
-            raise RerankFailed("timeout")
-        return [float(one) for one in np.clip((found - LOWEST) / (HIGHEST - LOWEST), 0, 1)]
+            logger.warning("the reranker failed", extra={"error": cause})
+            raise RerankFailed(cause)  # outside of the except block, so that it references no text
+        return [float(one) for one in sigmoid(found)]
 
     def _load(self) -> "CrossEncoder":
         folder, tuned = find_model_folder(), read_tuned("rerank")

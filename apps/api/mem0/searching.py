@@ -24,7 +24,7 @@ from apps.api.mem0.output import FoundMemoryOutput, Mem0PageOutput, facts_of, me
 from apps.api.operations import operation
 from apps.core.plaintext import Plaintext
 from apps.memories.selectors import list_memories
-from apps.recall import read_log
+from apps.recall import read_log, reranking
 from apps.recall.question import MAX_CHARACTERS
 from apps.recall.scores import score_of
 from apps.recall.services import recall
@@ -60,7 +60,7 @@ class Mem0SearchInput(NarrowedInput):
     metadata = Metadata(required=False, help_text="Names that a memory's metadata have with these values.")
     fields = FilledLabels(required=False, help_text="Of each result; all by default.")  # type: ignore[assignment]
     rerank = Flag(
-        default=False, help_text="Whether a cross-encoder reads the best results, which then decide the order."
+        required=False, help_text="Whether a cross-encoder reads the best results; by default the operator decides."
     )
     keyword_search = Flag(required=False, help_text="No effect: words always count.")
 
@@ -91,22 +91,22 @@ class Mem0SearchView(Mem0View):
     def post(self, request: Request) -> Response:
         """The memories that best answer a question, best first.
 
-        Filters choose from the 200 best.  A score is 0 to 1, and can be compared between questions.  It decides the
-        order, unless `rerank` was requested.
+        Filters choose from the 200 best.  A score is 0 to 1, and can be compared between questions.  Results are in the
+        order of their scores unless a cross-encoder read them.
         """
         asked, now = self.read(Mem0SearchInput), self.now()
         wanted = _wanted(asked)
         scope, owners = self.reached(owners_of(asked["asked"]))
         limit = max(asked["top_k"], SEARCHED) if narrows(wanted) else asked["top_k"]
         found = recall(
-            scope, Plaintext(asked["query"]), limit=limit, rerank=asked["rerank"], min_relevance=0.0, now=now
+            scope, Plaintext(asked["query"]), limit=limit, rerank=asked.get("rerank"), min_relevance=0.0, now=now
         )
         results = []
         for hit in found.hits:
             facts, score = facts_of(hit.memory, owners[hit.memory.space_id]), score_of(hit)
             if score >= asked["threshold"] and wanted.accepts(facts):
                 results.append(memory_body(facts) | {"score": round(score, 4)})
-        if not asked["rerank"]:
+        if reranking.NAME not in found.legs:
             results.sort(key=lambda one: -one["score"])
         return Response({"results": [_only(one, asked.get("fields")) for one in results[: asked["top_k"]]]})
 

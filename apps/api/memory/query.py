@@ -137,7 +137,8 @@ class RoutingOutput(serializers.Serializer[Any]):
     dense_available = serializers.BooleanField()
     legs = serializers.ListField(child=serializers.CharField(), help_text="The retrievers that ran.")
     legs_cut = serializers.ListField(
-        child=serializers.CharField(), help_text="Retrievers omitted because the query's time limit was reached."
+        child=serializers.CharField(),
+        help_text="Retrievers and reranker omitted because they failed or the query's time limit was reached.",
     )
 
 
