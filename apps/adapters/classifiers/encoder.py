@@ -1,6 +1,7 @@
 """The encoder of all-MiniLM-L6-v2 with our own low-rank updates; returns a vector per token."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -8,9 +9,16 @@ import numpy as np
 
 from apps.adapters.embedders.minilm import graph_file
 from apps.adapters.embedders.minilm.loading import WrongGraphError
-from apps.adapters.embedders.minilm.low_rank import Tuned, merged
+from apps.adapters.embedders.minilm.low_rank import Tuned, merged, read_tuned
 from apps.adapters.embedders.minilm.reference import encode_tokens
-from apps.adapters.embedders.minilm.weights import Array, ModelWeights, read_weights
+from apps.adapters.embedders.minilm.weights import (
+    Array,
+    ModelWeights,
+    find_model_folder,
+    read_vocabulary,
+    read_weights,
+)
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +31,12 @@ class Encode(Protocol):
     """Runs the encoder.  ids: of one window, with [CLS] and [SEP].  Returns shape (tokens, 384)."""
 
     def __call__(self, ids: list[int]) -> Array: ...
+
+
+def load_model(name: str, cache_folder: Path | None) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
+    """The encoder with our own updates of this name, its tokenizer, and all of our weights of that name."""
+    folder, tuned = find_model_folder(), read_tuned(name)
+    return load_encoder(tuned, folder, cache_folder), WordPiece(read_vocabulary(folder)), tuned.tensors
 
 
 def load_encoder(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:

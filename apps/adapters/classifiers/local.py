@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from apps.adapters.classifiers.base import ChangeScores, Span, TurnScores
-from apps.adapters.classifiers.encoder import Encode, load_encoder
+from apps.adapters.classifiers.encoder import Encode, load_model
 from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
-from apps.adapters.embedders.minilm.low_rank import read_tuned
-from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
+from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.per_process import PerProcess
 
@@ -50,7 +49,6 @@ class LocalClassifier:
         return PairReader(*self._load("pairs"))
 
     def _load(self, name: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
-        folder, tuned = find_model_folder(), read_tuned(name)
-        encode = load_encoder(tuned, folder, self._cache_folder)
+        loaded = load_model(name, self._cache_folder)
         logger.info("classifier loaded")
-        return encode, WordPiece(read_vocabulary(folder)), tuned.tensors
+        return loaded

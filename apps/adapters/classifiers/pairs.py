@@ -11,7 +11,7 @@ import numpy as np
 
 from apps.adapters.classifiers.base import RELATIONS, ChangeScores, Span, WordScore
 from apps.adapters.classifiers.encoder import Encode
-from apps.adapters.classifiers.heads import logits, sigmoid, softmax
+from apps.adapters.classifiers.heads import compared, logits, sigmoid, softmax
 from apps.adapters.classifiers.tokens import CLS, SEP, WORD
 from apps.adapters.embedders.minilm.reference import gelu
 from apps.adapters.embedders.minilm.weights import Array
@@ -64,9 +64,7 @@ class PairReader:
         if not one.words or one.later[0] == one.later[1]:
             return ChangeScores(relations=_UNRELATED, words=[])
         rows = self._encode(one.ids)
-        now, then = rows[slice(*one.later)].mean(0), rows[slice(*one.earlier)].mean(0)
-        both = np.concatenate([rows[0], now, then, np.abs(now - then)])
-        hidden = gelu(logits(self._tensors, "hidden", both))
+        hidden = gelu(logits(self._tensors, "hidden", compared(rows, one.later, one.earlier)))
         chances = softmax(logits(self._tensors, "relation", hidden))
         words = np.stack([rows[slice(*word)].mean(0) for word in one.words])
         over = sigmoid(logits(self._tensors, "ended", words)[:, 0])

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.adapters.classifiers.encoder import Encode, load_encoder
-from apps.adapters.classifiers.heads import logits, sigmoid
-from apps.adapters.embedders.minilm.low_rank import read_tuned
+from apps.adapters.classifiers.encoder import Encode, load_model
+from apps.adapters.classifiers.heads import compared, logits, sigmoid
 from apps.adapters.embedders.minilm.reference import gelu
-from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
+from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.errors import AdapterError
 from apps.adapters.per_process import PerProcess
@@ -54,10 +53,9 @@ class LocalReranker:
         return [float(one) for one in sigmoid(found)]
 
     def _load(self) -> "CrossEncoder":
-        folder, tuned = find_model_folder(), read_tuned("rerank")
-        encode = load_encoder(tuned, folder, self._cache_folder)
+        loaded = load_model("rerank", self._cache_folder)
         logger.info("reranker loaded")
-        return CrossEncoder(encode, WordPiece(read_vocabulary(folder)), tuned.tensors)
+        return CrossEncoder(*loaded)
 
 
 class CrossEncoder:
@@ -80,6 +78,4 @@ class CrossEncoder:
 
     def _row(self, question: list[int], text: list[int]) -> Array:
         one = question_and_text(question, text)
-        tokens = self._encode(one.ids)
-        asked, said = tokens[slice(*one.question)].mean(0), tokens[slice(*one.text)].mean(0)
-        return np.concatenate([tokens[0], asked, said, np.abs(asked - said)])
+        return compared(self._encode(one.ids), one.question, one.text)
