@@ -15,7 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from apps.adapters.classifiers.base import CHANGES, RELATIONS
 from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
 from training.changes import HOLDS, Change
-from training.encoder import DROPOUT, Encoder
+from training.encoder import DROPOUT, Encoder, compared
 
 HIDDEN: Final = 192
 SMOOTHING: Final = 0.05
@@ -41,8 +41,7 @@ class Comparer(nn.Module):
         both = []
         ended = []
         for row, one in zip(rows, batch, strict=True):
-            later, earlier = row[slice(*one.pair.later)].mean(0), row[slice(*one.pair.earlier)].mean(0)
-            both.append(torch.cat([row[0], later, earlier, (later - earlier).abs()]))
+            both.append(compared(row, one.pair.later, one.pair.earlier))
             words = torch.stack([row[slice(*word)].mean(0) for word in one.pair.words])
             ended.append(self.heads["ended"](self.dropout(words))[:, 0])
         hidden = gelu(self.heads["hidden"](self.dropout(torch.stack(both))))

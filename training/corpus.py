@@ -7,7 +7,7 @@ Each author has a folder in ``training/data`` with some of ``utterances.jsonl``,
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -175,6 +175,25 @@ def authors(*splits: Split, root: Path = DATA) -> list[Author]:
     entries = json.loads((root / "authors.json").read_text(encoding="utf-8"))
     found = [Author(id=key, root=root, **entry) for key, entry in sorted(entries.items())]
     return [author for author in found if not splits or author.split in splits]
+
+
+def asked_about(found: Sequence[Author]) -> dict[str, list[dict[str, Any]]]:
+    """The questions about single turns of these authors, by the author of the turn."""
+    owners = {turn.id: author.id for author in found for turn in author.utterances}
+    about: dict[str, list[dict[str, Any]]] = {}
+    for author in found:
+        for one in author.asked:
+            about.setdefault(owners[one["of"]], []).append(one)
+    return about
+
+
+def about_nothing(split: Split) -> list[dict[str, Any]]:
+    """Questions that no life answers, as those of a conversation; the ``test`` authors' for ``validation`` too."""
+    return [
+        {"question": one["ask"], "category": "nothing", "gold": []}
+        for author in authors("train" if split == "train" else "test")
+        for one in author.nothing
+    ]
 
 
 def _utterance(author: Author, record: dict[str, Any]) -> Utterance:

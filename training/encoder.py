@@ -6,13 +6,14 @@ a model does not need this module.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from apps.adapters.classifiers.base import Span
 from apps.adapters.classifiers.tokens import Tokens
 from apps.adapters.embedders.minilm.low_rank import Tuned
 from apps.adapters.embedders.minilm.weights import (
@@ -25,11 +26,28 @@ from apps.adapters.embedders.minilm.weights import (
     Norm,
 )
 
+Item = TypeVar("Item")
+
 RANK: Final = 16
 SCALE: Final = 2.0
 DROPOUT: Final = 0.1
 NO_TOKEN: Final = -1e4  # added to attention scores of padding, so that it gets no attention
+CHUNK: Final = 16  # windows that run through the encoder together
 MATRICES: Final = ("qkv", "attention_out", "up", "down")
+
+
+def compared(row: Tensor, first: Span, second: Span) -> Tensor:
+    """As ``apps.adapters.classifiers.heads.compared``."""
+    one, other = row[slice(*first)].mean(0), row[slice(*second)].mean(0)
+    return torch.cat([row[0], one, other, (one - other).abs()])
+
+
+def in_chunks(items: Sequence[Item], run: Callable[[list[Item]], Tensor], *, length: Callable[[Item], int]) -> Tensor:
+    """What ``run`` returns of all items, in their order.  Those of similar length run together, so that little is
+    padding."""
+    order = sorted(range(len(items)), key=lambda place: length(items[place]))
+    found = [run([items[place] for place in order[at : at + CHUNK]]) for at in range(0, len(order), CHUNK)]
+    return torch.cat(found)[torch.tensor(order).argsort()]
 
 
 class Changed(nn.Module):

@@ -183,18 +183,30 @@ def _padded(
 
 def figures(asked: Sequence[Asked], weights: Mapping[str, float]) -> dict[str, Any]:
     """questions, NDCG@10 and share of the answers at the first place and among the first five, in percent."""
-    scores = [list(_scores(one, weights)) for one in asked]
+    return mean_of([_scores(one, weights) for one in asked])
+
+
+def mean_of(scores: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """scores: of each question, as ``scores_of`` returns them."""
     mean = (100 * np.mean(scores, axis=0)).round(1).tolist()
-    return {"questions": len(asked), **dict(zip(("ndcg@10", "frac@1", "frac@5"), mean, strict=True))}
+    return {"questions": len(scores), **dict(zip(("ndcg@10", "frac@1", "frac@5"), mean, strict=True))}
 
 
-def _scores(one: Asked, weights: Mapping[str, float]) -> Iterator[float]:
+def _scores(one: Asked, weights: Mapping[str, float]) -> list[float]:
     right = {one.candidates[place].id for place in one.right}
     ranked = [each.id in right for each in rank_default(one.candidates, weights=weights)]
+    return list(scores_of(ranked, one.answers))
+
+
+def scores_of(ranked: Sequence[bool], answers: int) -> Iterator[float]:
+    """NDCG@10, and the shares of the answers at the first place and among the first five, 0..1.
+
+    ranked: whether each hit answers, best first.  answers: how many texts do, found or not.
+    """
     gains = [1 / math.log2(place + 2) for place in range(FIRST)]
-    yield sum(gain for gain, is_right in zip(gains, ranked, strict=False) if is_right) / sum(gains[: one.answers])
+    yield sum(gain for gain, is_right in zip(gains, ranked, strict=False) if is_right) / sum(gains[:answers])
     for first in (1, 5):
-        yield sum(ranked[:first]) / one.answers
+        yield sum(ranked[:first]) / answers
 
 
 def _by_vector(asked: Sequence[Asked]) -> dict[str, Any]:

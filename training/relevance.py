@@ -20,7 +20,7 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder
 from apps.recall.default_ranking import rank_default
 from apps.recall.relevance import INPUTS, WEIGHTS_FILE, Network, inputs
-from training.corpus import Split, authors
+from training.corpus import Split, about_nothing, authors
 from training.ranking import Asked, asked_in
 
 REPORT: Final = Path(__file__).parent / "relevance_report.json"
@@ -48,15 +48,12 @@ class Shown:
 
 
 def shown_in(split: Split, embedder: Embedder) -> list[Shown]:
-    nothing = [one["ask"] for author in authors("train" if split == "train" else "test") for one in author.nothing]
+    nothing = about_nothing(split)
     found = []
     for author in authors(split):
         for number, conversation in enumerate(author.conversations):
-            about_nothing = [
-                {"question": nothing[(SHARE * number + place) % len(nothing)], "category": "nothing", "gold": []}
-                for place in range(SHARE)
-            ]
-            asked = asked_in({**conversation, "questions": [*conversation["questions"], *about_nothing]}, embedder)
+            drawn = [nothing[(SHARE * number + place) % len(nothing)] for place in range(SHARE)]
+            asked = asked_in({**conversation, "questions": [*conversation["questions"], *drawn]}, embedder)
             found += [_shown(one) for one in asked]
     return found
 

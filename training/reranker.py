@@ -24,8 +24,8 @@ from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, QuestionAndTe
 from apps.recall.default_ranking import Kind, learned_weights, rank_default
 from apps.recall.ranking import Features
 from apps.recall.relevance import relevance_of
-from training.corpus import Author, Split, authors
-from training.encoder import DROPOUT, Encoder
+from training.corpus import Author, Split, about_nothing, asked_about, authors
+from training.encoder import DROPOUT, Encoder, compared, in_chunks
 from training.ranking import asked_in, kind_of
 
 HIDDEN: Final = 192
@@ -35,7 +35,6 @@ DRAWN: Final = 4  # of these, beside the one that answers
 ABOUT_NOTHING: Final = 6  # questions about what was never said, for each conversation
 OF_TURNS: Final = 0.25  # share of the questions about single turns that are examples
 WITHHELD: Final = 0.2  # share of these whose answer is left out
-CHUNK: Final = 16  # pairs that run through the encoder together
 SEED: Final = 1
 
 
@@ -92,16 +91,7 @@ def examples(tokenizer: WordPiece) -> list[Example]:
 def ranked_in(split: Split) -> Iterator[Ranked]:
     """Every question of these authors: in conversations ranked as recall does, of single turns by vectors alone."""
     embedder, found = FineTunedEmbedder(), authors(split)
-    nothing = itertools.cycle(
-        {"question": one["ask"], "category": "nothing", "gold": []}
-        for author in authors("train" if split == "train" else "test")
-        for one in author.nothing
-    )
-    turns = {turn.id: author.id for author in found for turn in author.utterances}
-    about: dict[str, list[dict[str, Any]]] = {}
-    for author in found:
-        for one in author.asked:
-            about.setdefault(turns[one["of"]], []).append(one)
+    about, nothing = asked_about(found), itertools.cycle(about_nothing(split))
     for author in found:
         for conversation in author.conversations:
             asked = [*conversation["questions"], *itertools.islice(nothing, ABOUT_NOTHING)]
@@ -180,16 +170,12 @@ class CrossEncoder(nn.Module):
         return torch.stack(losses).mean()
 
     def forward(self, pairs: Sequence[QuestionAndText]) -> Tensor:
-        """Scores, (pairs,).  Pairs of similar length run together, so that little is padding."""
-        order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].ids))
-        found = [self._scores([pairs[place] for place in order[at : at + CHUNK]]) for at in range(0, len(order), CHUNK)]
-        return torch.cat(found)[torch.tensor(order).argsort()]
+        """Scores, (pairs,)."""
+        return in_chunks(pairs, self._scores, length=lambda pair: len(pair.ids))
 
     def _scores(self, pairs: Sequence[QuestionAndText]) -> Tensor:
-        both = []
-        for row, one in zip(self.encoder([pair.ids for pair in pairs]), pairs, strict=True):
-            question, text = row[slice(*one.question)].mean(0), row[slice(*one.text)].mean(0)
-            both.append(torch.cat([row[0], question, text, (question - text).abs()]))
+        rows = self.encoder([pair.ids for pair in pairs])
+        both = [compared(row, one.question, one.text) for row, one in zip(rows, pairs, strict=True)]
         hidden = nn.functional.gelu(self.heads["hidden"](self.dropout(torch.stack(both))))
         scores: Tensor = self.heads["score"](self.dropout(hidden))[:, 0]
         return scores

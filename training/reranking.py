@@ -6,9 +6,8 @@ learned from the ``validation`` writers, whose questions the weights are fitted 
 """
 
 import json
-import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from apps.adapters.rerankers.local import LocalReranker
 from apps.recall.ranking import build_ranked, rerank_default
 from apps.recall.relevance import REREAD_FILE, RereadWeights, log_odds
 from training.corpus import Split
-from training.ranking import FIRST
+from training.ranking import mean_of, scores_of
 from training.relevance import calibration_error
 from training.reranker import Ranked, ranked_in
 
@@ -89,16 +88,16 @@ def report(found: Sequence[Read], weights: RereadWeights) -> dict[str, Any]:
         if not one.asked.answers:
             continue
         for name in ("all", one.asked.kind, one.asked.category):
-            by[name]["0"].append(list(_figures(one.asked, {})))
+            by[name]["0"].append(_figures(one.asked, {}))
             for count in READ:
-                by[name][str(count)].append(list(_figures(one.asked, dict(enumerate(one.scores[:count])))))
+                by[name][str(count)].append(_figures(one.asked, dict(enumerate(one.scores[:count]))))
     ways = {
         "without": [one.relevance for one in found],
         "with": [weights.chances(one.relevance, one.shown) for one in found],
     }
     right = np.concatenate([one.right for one in found])
     return {
-        "read": {name: {count: _mean(rows) for count, rows in each.items()} for name, each in sorted(by.items())},
+        "read": {name: {count: mean_of(rows) for count, rows in each.items()} for name, each in sorted(by.items())},
         "calibration_error": {
             name: round(calibration_error(np.concatenate(chances), right), 4) for name, chances in ways.items()
         },
@@ -108,20 +107,11 @@ def report(found: Sequence[Read], weights: RereadWeights) -> dict[str, Any]:
     }
 
 
-def _figures(one: Ranked, relevance: Mapping[int, float]) -> Iterator[float]:
+def _figures(one: Ranked, relevance: Mapping[int, float]) -> list[float]:
     before = [build_ranked(place, {"score": each.score}) for place, each in enumerate(one.candidates)]
     features = [replace(each.features, id=place) for place, each in enumerate(one.candidates) if each.features]
     ranked = rerank_default(before, relevance, features)
-    right = [one.candidates[each.id].is_right for each in ranked]
-    gains = [1 / math.log2(place + 2) for place in range(FIRST)]
-    yield sum(gain for gain, is_right in zip(gains, right, strict=False) if is_right) / sum(gains[: one.answers])
-    for first in (1, 5):
-        yield sum(right[:first]) / one.answers
-
-
-def _mean(rows: Sequence[Sequence[float]]) -> dict[str, Any]:
-    mean = (100 * np.mean(rows, axis=0)).round(1).tolist()
-    return {"questions": len(rows), **dict(zip(("ndcg@10", "frac@1", "frac@5"), mean, strict=True))}
+    return list(scores_of([one.candidates[each.id].is_right for each in ranked], one.answers))
 
 
 def _empty(found: Sequence[Read], chances: Sequence[NDArray[np.float64]], floor: float) -> dict[str, float]:

@@ -18,14 +18,13 @@ from apps.adapters.classifiers.base import CHANGES
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.weights import ModelWeights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training.corpus import Author, authors
-from training.encoder import Encoder
+from training.corpus import Author, asked_about, authors
+from training.encoder import Encoder, in_chunks
 
 TEMPERATURE: Final = 0.05
 NEAREST: Final = 20  # other texts of the person that hard negatives are drawn from, nearest by the untrained model
 HARD: Final = 2  # hard negatives of a question in a batch
 TOKENS: Final = 128  # of a text, as trained
-CHUNK: Final = 16  # texts that run through the encoder together
 SEED: Final = 1
 SAME_MATTER: Final = CHANGES | {"repeats"}
 
@@ -61,15 +60,11 @@ def examples(tokenizer: WordPiece) -> list[Example]:
 
 def asked_of(found: Sequence[Author]) -> Iterator[Asked]:
     """What is asked about turns, in conversations, and the pairs of statements about the same matter."""
-    turns = {turn.id: (author.id, turn.text) for author in found for turn in author.utterances}
-    about: dict[str, list[tuple[str, str]]] = {}
-    for author in found:
-        for one in author.asked:
-            about.setdefault(turns[one["of"]][0], []).append((one["ask"], one["of"]))
+    about = asked_about(found)
     for author in found:
         if author.id in about:
             place = {turn.id: number for number, turn in enumerate(author.utterances)}
-            questions = [(ask, (place[of],)) for ask, of in about[author.id]]
+            questions = [(one["ask"], (place[one["of"]],)) for one in about[author.id]]
             yield Asked([turn.text for turn in author.utterances], questions)
         for conversation in author.conversations:
             place = {item["id"]: number for number, item in enumerate(conversation["items"])}
@@ -135,13 +130,8 @@ class Retriever(nn.Module):
         return torch.stack(losses).mean()
 
     def vectors(self, windows: Sequence[Ids]) -> Tensor:
-        """Unit vectors, (texts, 384).  Texts of similar length run together, so that little is padding."""
-        order = sorted(range(len(windows)), key=lambda place: len(windows[place]))
-        found = [
-            self._vectors([windows[place] for place in order[at : at + CHUNK]]) for at in range(0, len(order), CHUNK)
-        ]
-        back = torch.tensor(order).argsort()
-        return torch.cat(found)[back]
+        """Unit vectors, (texts, 384)."""
+        return in_chunks(windows, self._vectors, length=len)
 
     def _vectors(self, windows: Sequence[Ids]) -> Tensor:
         rows = self.encoder(windows).float()
