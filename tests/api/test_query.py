@@ -253,10 +253,7 @@ def test_a_request_can_let_a_cross_encoder_read_the_best(house: Caller, settings
     plain = query(house, "Where is the key of room 7?", profile="rrf")
     liked = plain["memories"][-1]["text"]
     with FakeRerank(likes=liked.split("hangs on ")[1]) as service:
-        settings.RERANKER = {
-            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
-            "OPTIONS": {"url": service.base_url, "model": "small"},
-        }
+        settings.RERANKER = service.setting
         read = query(house, "Where is the key of room 7?", profile="rrf", rerank=True)
 
     assert read["memories"][0]["text"] == liked

@@ -52,9 +52,13 @@ NO_TEXT = {
 }
 
 
+def modules() -> list[Path]:
+    return sorted(path for top in ("apps", "memsync", "text") for path in (ROOT / top).rglob("*.py"))
+
+
 def importers() -> set[str]:
     found = set()
-    for file in sorted(path for top in ("apps", "memsync", "text") for path in (ROOT / top).rglob("*.py")):
+    for file in modules():
         for node in ast.walk(ast.parse(file.read_text())):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
@@ -75,10 +79,9 @@ def test_nothing_is_excused_that_needs_no_excuse() -> None:
 
 def test_every_pattern_that_stands_in_a_module_parses() -> None:
     """They are parsed on first use, which may be a rare one."""
-    files = sorted(path for top in ("apps", "memsync", "text") for path in (ROOT / top).rglob("*.py"))
     names = [
         file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
-        for file in files
+        for file in modules()
         if "patterns.compile(" in file.read_text() and file.name != "patterns.py"
     ]
     for name in names:

@@ -16,6 +16,7 @@ from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocab
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.errors import AdapterError
 from tests.classifiers import FakeClassifier
+from tests.contracts.runtimes import without_onnxruntime
 from text.sentences import fold, sentences
 
 ODD_TEXTS = [
@@ -36,11 +37,7 @@ TURNS = [
 
 
 def _without_onnxruntime() -> LocalClassifier:
-    def fail(*_: object) -> None:
-        raise ImportError("onnxruntime")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoder, "_load_onnx", fail)
+    with without_onnxruntime(encoder):
         classifier = LocalClassifier()
         classifier.warm()
     return classifier

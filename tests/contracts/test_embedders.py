@@ -13,6 +13,7 @@ from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm import loading
 from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_embedder
+from tests.contracts.runtimes import without_onnxruntime
 
 ODD_TEXTS = [
     "",
@@ -35,11 +36,7 @@ def _local(kind: type[LocalEmbedder], folder: Path) -> LocalEmbedder:
 
 
 def _local_without_onnxruntime(kind: type[LocalEmbedder]) -> LocalEmbedder:
-    def fail(*_: object) -> None:
-        raise ImportError("onnxruntime")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_load_onnx", fail)
+    with without_onnxruntime(loading):
         embedder = kind()
         assert embedder.runtime_name == "numpy"
     return embedder

@@ -13,6 +13,7 @@ from apps.adapters.rerankers.base import Reranker, RerankFailed
 from apps.adapters.rerankers.local import LocalReranker
 from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, question_and_text, tokens_of
 from apps.recall.relevance import RERANKER
+from tests.contracts.runtimes import without_onnxruntime
 
 SECONDS = 60.0
 QUERY = "What does my sister do for a living?"
@@ -33,12 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reranker(request: pytest.FixtureRequest, folder: Path) -> LocalReranker:
     if request.param == "onnxruntime":
         return LocalReranker(cache_dir=str(folder))
-
-    def fail(*_: object) -> None:
-        raise ImportError("onnxruntime")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoder, "_load_onnx", fail)
+    with without_onnxruntime(encoder):
         made = LocalReranker()
         made.score("warm", ["cold"], seconds=SECONDS)
     return made

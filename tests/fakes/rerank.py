@@ -36,6 +36,14 @@ class FakeRerank(FakeModel):
         self.likes = likes
         super().__init__()
 
+    @property
+    def setting(self) -> dict[str, Any]:
+        """RERANKER for it."""
+        return {
+            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+            "OPTIONS": {"url": self.base_url, "model": "small"},
+        }
+
     def answer_throttled(self) -> FakeAnswer:
         return FakeAnswer(429, {"message": "too many requests"})
 

@@ -409,10 +409,7 @@ def test_a_cross_encoder_reads_if_asked(ana: Mem0Caller, settings: Any) -> None:
     plain = ana.search("Where is the tea?", filters=ANA, threshold=0)["results"]
     last = "blue" if "blue" in plain[-1]["memory"] else "red"
     with FakeRerank(likes=last) as service:
-        settings.RERANKER = {
-            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
-            "OPTIONS": {"url": service.base_url, "model": "small"},
-        }
+        settings.RERANKER = service.setting
         read = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=True)["results"]
         unread = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=None)["results"]
 
@@ -425,10 +422,7 @@ def test_one_that_fails_leaves_the_order_of_the_scores(ana: Mem0Caller, settings
         ana.added(f"The tea is in the {colour} tin.", user_id="ana")
     with FakeRerank() as service:
         service.break_with("error_500")
-        settings.RERANKER = {
-            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
-            "OPTIONS": {"url": service.base_url, "model": "small"},
-        }
+        settings.RERANKER = service.setting
         scores = [one["score"] for one in ana.search("Where is the tea?", filters=ANA, rerank=True)["results"]]
 
     assert len(scores) == 2

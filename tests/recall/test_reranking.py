@@ -31,10 +31,7 @@ TEXTS = ("The heron does nest where the northern lock is.", LIKED, "The harbour 
 @pytest.fixture
 def endpoint(settings: Any) -> Iterator[FakeRerank]:
     with FakeRerank(likes="Sunday") as service:
-        settings.RERANKER = {
-            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
-            "OPTIONS": {"url": service.base_url, "model": "small"},
-        }
+        settings.RERANKER = service.setting
         yield service
 
 
