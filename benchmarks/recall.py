@@ -30,10 +30,11 @@ from apps.memories.sealing import open_text
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.recall.default_ranking import FACTORS
+from apps.recall.leg_rankings import rank_legs
 from apps.recall.question import ask, words_that_may_name
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
-from apps.recall.services import rank_legs, recall
+from apps.recall.services import recall
 from benchmarks.scores import mean, score
 from text.bm25 import bm25
 from text.terms import terms

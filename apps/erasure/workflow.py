@@ -38,7 +38,7 @@ from apps.memories.sealing import open_text
 from apps.projects.models import Space
 from apps.projects.scope import Principal, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.recall.services import rank_legs
+from apps.recall.leg_rankings import rank_legs
 from apps.tenants.models import Tenant
 
 logger = logging.getLogger(__name__)

@@ -16,17 +16,14 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.concurrency import computing
-from apps.recall.options import ENOUGH, Options, TimeBudget
+from apps.recall.options import Options, TimeBudget
 from apps.recall.pipeline import recall_in_space
 from apps.recall.profiles import PROFILES
-from apps.recall.query_context import enter_space, find_speakers, parse_question
 from apps.recall.question import ask
 from apps.recall.relevance import Floors
 from apps.recall.results import Filters, Recall
-from apps.recall.retrieval import RETRIEVERS, build_search, in_order_of_retrievers
+from apps.recall.retrieval import RETRIEVERS, in_order_of_retrievers
 from apps.recall.retrievers import graph
-from apps.recall.search import Ranking
-from apps.recall.shortlist import open_shortlist
 from apps.recall.traces import is_wanted
 
 CHOSEN_FROM: Final = 50  # hits, where a text decides whether it may be returned
@@ -116,21 +113,3 @@ def recall(
         legs=in_order_of_retrievers(name for one in found for name in one.legs),
         legs_cut=in_order_of_retrievers(name for one in found for name in one.cut),
     )
-
-
-def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
-    """Each retriever's own ranking, for benchmarks: one space, no filter.  The lexical scores are exact."""
-    with tenant_transaction(scope, snapshot=True):
-        space = enter_space(scope, scope.space)
-        speakers = find_speakers(space, query, Filters(), now=now)
-        context = parse_question(space, speakers, query, now=now)
-        search = build_search(context, Filters(), now=now)
-        rankings = {one.name: one.rank(search, limit=max(limit, 2 * ENOUGH)) for one in RETRIEVERS}
-        ids = [memory_id for memory_id, _ in rankings["lexical"]]
-        opened = open_shortlist(search, context.question, ids, session_token=None, metadata={})
-    exact = {one.features.id: one.features.words for one in opened}
-    rankings["lexical"] = sorted(
-        ((memory_id, exact[memory_id]) for memory_id, _ in rankings["lexical"] if memory_id in exact),
-        key=lambda item: (-item[1], item[0]),
-    )
-    return {name: ranking[:limit] for name, ranking in rankings.items()}
