@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
-from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.local import FineTunedEmbedder
 from apps.ingest.change_rules import Effect, StatementChange, Sureness, changes_among, may_change, may_end
 from apps.ingest.keep_gate import Thresholds, weigh
 from benchmarks.by_rule import report
@@ -35,7 +35,7 @@ class Gate:
     classifier: Classifier | None = None
     thresholds: Thresholds = Thresholds(keep=0.1, forbidden=0.9)  # noqa: RUF009  frozen, and the settings' own
     sureness: Sureness = Sureness()  # noqa: RUF009  frozen
-    embedder: LocalEmbedder = field(default_factory=LocalEmbedder)
+    embedder: FineTunedEmbedder = field(default_factory=FineTunedEmbedder)
 
 
 @dataclass

@@ -78,12 +78,12 @@ def _norm(weights: Norm) -> nn.LayerNorm:
 class Block(nn.Module):
     """One layer."""
 
-    def __init__(self, weights: Layer) -> None:
+    def __init__(self, weights: Layer, dropout: float) -> None:
         super().__init__()
         self.qkv, self.attention_out = Changed(weights.qkv), Changed(weights.attention_out)
         self.up, self.down = Changed(weights.up), Changed(weights.down)
         self.attention_norm, self.norm = _norm(weights.attention_norm), _norm(weights.norm)
-        self.dropout = nn.Dropout(DROPOUT)
+        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
         """rows: (windows, tokens, 384).  mask: (windows, 1, 1, tokens), 0 for a token, NO_TOKEN for padding."""
@@ -100,9 +100,9 @@ class Block(nn.Module):
 class Encoder(nn.Module):
     """All six layers."""
 
-    def __init__(self, weights: ModelWeights) -> None:
+    def __init__(self, weights: ModelWeights, dropout: float = DROPOUT) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList([Block(layer) for layer in weights.layers])
+        self.blocks = nn.ModuleList([Block(layer, dropout) for layer in weights.layers])
         self._words = torch.from_numpy(np.array(weights.words))
         self._positions = torch.from_numpy(np.array(weights.positions))
         self._norm = _norm(weights.norm)
@@ -126,9 +126,8 @@ class Encoder(nn.Module):
         return [torch.cat([next(rows)[1 : len(ids) - 1] for ids in one]) for one in windows]
 
     def begin_with(self, tuned: Tuned) -> None:
-        """Start from the updates of another model, without dropout, which would undo much of what they know."""
+        """Start from the updates of another model."""
         for number, block in enumerate(self.blocks):
-            block.dropout = nn.Identity()
             for name in MATRICES:
                 changed = getattr(block, name)
                 with torch.no_grad():

@@ -147,7 +147,7 @@ class CrossEncoder(nn.Module):
 
     def __init__(self, weights: ModelWeights) -> None:
         super().__init__()
-        self.encoder = Encoder(weights)
+        self.encoder = Encoder(weights, dropout=0.0)  # which would undo much of what the updates know
         self.encoder.begin_with(read_tuned("retrieval"))
         self.dropout = nn.Dropout(DROPOUT)
         self.heads = nn.ModuleDict({"hidden": nn.Linear(4 * DIMENSIONS, HIDDEN), "score": nn.Linear(HIDDEN, 1)})

@@ -90,7 +90,6 @@ def _questions(tokenizer: WordPiece, order: random.Random) -> list[Example]:
 
 PLANS: Final = {
     "turns": Plan(make=Reader, examples=_turns, length=lambda turn: len(turn.tokens.ids), rate=6e-4, epochs=4),
-    "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
     "retrieval": Plan(
         make=Retriever, examples=_questions, length=lambda one: len(one.question), rate=3e-4, epochs=2, batch=32
     ),
@@ -103,6 +102,8 @@ PLANS: Final = {
         epochs=2,
         batch=8,
     ),
+    # begins with the updates of "rerank"
+    "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
 }
 
 
@@ -115,9 +116,10 @@ def train(plan: Plan, epochs: int) -> Model:
     folder = find_model_folder()
     made = plan.examples(WordPiece(read_vocabulary(folder)), order)
     model = plan.make(read_weights(folder))
-    own = [weight for weight in model.encoder.parameters() if weight.requires_grad]
+    updates = [weight for weight in model.encoder.parameters() if weight.requires_grad]
+    heads = [weight for name, weight in model.named_parameters() if not name.startswith("encoder.")]
     optimizer = torch.optim.AdamW(
-        [{"params": own, "lr": plan.rate}, {"params": model.heads.parameters(), "lr": HEADS_RATE}], weight_decay=DECAY
+        [{"params": updates, "lr": plan.rate}, {"params": heads, "lr": HEADS_RATE}], weight_decay=DECAY
     )
     steps = epochs * math.ceil(len(made) / plan.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(

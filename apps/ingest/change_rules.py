@@ -57,7 +57,7 @@ class Sureness:
     ends: float = 0.7
     outdates: float = 0.5
     repeats: float = 0.9
-    word: float = 0.4
+    word: float = 0.3
     worth: float = 0.1
 
 
