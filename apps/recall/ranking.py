@@ -188,7 +188,8 @@ def rerank_default(
     if not times:
         return list(ranked)
     odds = {one: _log_odds(relevance[one]) for one in times}
-    near = [one for one in times if odds[one] >= max(odds.values()) - NEARLY]
+    nearly = max(odds.values()) - NEARLY
+    near = [one for one in times if odds[one] >= nearly]
     last = max(times[one] for one in near)
     latest = {one for one in near if times[one] == last}
     bonus = latest_bonus(candidates)

@@ -46,7 +46,8 @@ def relevance_of(candidates: Sequence[Features], read: Mapping[int, float] = NOT
     ids = [one.id for one in candidates]
     chances = _fitted().chances(np.array(inputs(candidates)))
     if scores := [read[one] for one in ids if one in read]:
-        chances = _reread().chances(chances, np.array([read.get(one, min(scores)) for one in ids]))
+        least = min(scores)
+        chances = _reread().chances(chances, np.array([read.get(one, least) for one in ids]))
     return dict(zip(ids, chances.tolist(), strict=True))
 
 
