@@ -233,9 +233,9 @@ class Pattern:
         self.pattern, self.flags = pattern, flags
 
     @cached_property
+    @without()
     def _parsed(self) -> ParsedPattern:
-        with without():
-            return parse(self.pattern, self.flags)
+        return parse(self.pattern, self.flags)
 
     @property
     def groups(self) -> int:
@@ -246,21 +246,21 @@ class Pattern:
         return self._parsed.names
 
     @cached_property
+    @without()
     def closing(self) -> tuple[int, ...]:
         """The groups in closing order."""
-        with without():
-            return closing(self._parsed.node)
+        return closing(self._parsed.node)
 
     @cached_property
+    @without()
     def _finder(self) -> _Finder:
-        with without():
-            return _Finder(self._parsed)
+        return _Finder(self._parsed)
 
     @cached_property
+    @without()
     def _direct(self) -> "re.Pattern[str] | None":
         """Some patterns ``re`` reads in linear time too, and its matches cost a tenth."""
-        with without():
-            return re.compile(self.pattern, self.flags) if is_immediate(self._parsed.node) else None
+        return re.compile(self.pattern, self.flags) if is_immediate(self._parsed.node) else None
 
     def __repr__(self) -> str:
         return f"patterns.compile({self.pattern!r})"
