@@ -177,7 +177,7 @@ def authors(*splits: Split, root: Path = DATA) -> list[Author]:
     return [author for author in found if not splits or author.split in splits]
 
 
-def asked_about(found: Sequence[Author]) -> dict[str, list[dict[str, Any]]]:
+def questions_about_turns(found: Sequence[Author]) -> dict[str, list[dict[str, Any]]]:
     """The questions about single turns of these authors, by the author of the turn."""
     owners = {turn.id: author.id for author in found for turn in author.utterances}
     about: dict[str, list[dict[str, Any]]] = {}

@@ -9,7 +9,7 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,18 +195,17 @@ def mean_of(scores: Sequence[Sequence[float]]) -> dict[str, Any]:
 def _scores(one: Asked, weights: Mapping[str, float]) -> list[float]:
     right = {one.candidates[place].id for place in one.right}
     ranked = [each.id in right for each in rank_default(one.candidates, weights=weights)]
-    return list(scores_of(ranked, one.answers))
+    return scores_of(ranked, one.answers)
 
 
-def scores_of(ranked: Sequence[bool], answers: int) -> Iterator[float]:
+def scores_of(ranked: Sequence[bool], answers: int) -> list[float]:
     """NDCG@10, and the shares of the answers at the first place and among the first five, 0..1.
 
     ranked: whether each hit answers, best first.  answers: how many texts do, found or not.
     """
     gains = [1 / math.log2(place + 2) for place in range(FIRST)]
-    yield sum(gain for gain, is_right in zip(gains, ranked, strict=False) if is_right) / sum(gains[:answers])
-    for first in (1, 5):
-        yield sum(ranked[:first]) / answers
+    gained = sum(gain for gain, is_right in zip(gains, ranked, strict=False) if is_right)
+    return [gained / sum(gains[:answers]), *(sum(ranked[:first]) / answers for first in (1, 5))]
 
 
 def _by_vector(asked: Sequence[Asked]) -> dict[str, Any]:

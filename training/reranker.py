@@ -24,7 +24,7 @@ from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, QuestionAndTe
 from apps.recall.default_ranking import Kind, learned_weights, rank_default
 from apps.recall.ranking import Features
 from apps.recall.relevance import relevance_of
-from training.corpus import Author, Split, about_nothing, asked_about, authors
+from training.corpus import Author, Split, about_nothing, authors, questions_about_turns
 from training.encoder import DROPOUT, Encoder, compared, in_chunks
 from training.ranking import asked_in, kind_of
 
@@ -91,7 +91,7 @@ def examples(tokenizer: WordPiece) -> list[Example]:
 def ranked_in(split: Split) -> Iterator[Ranked]:
     """Every question of these authors: in conversations ranked as recall does, of single turns by vectors alone."""
     embedder, found = FineTunedEmbedder(), authors(split)
-    about, nothing = asked_about(found), itertools.cycle(about_nothing(split))
+    about, nothing = questions_about_turns(found), itertools.cycle(about_nothing(split))
     for author in found:
         for conversation in author.conversations:
             asked = [*conversation["questions"], *itertools.islice(nothing, ABOUT_NOTHING)]

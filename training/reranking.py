@@ -111,7 +111,7 @@ def _figures(one: Ranked, relevance: Mapping[int, float]) -> list[float]:
     before = [build_ranked(place, {"score": each.score}) for place, each in enumerate(one.candidates)]
     features = [replace(each.features, id=place) for place, each in enumerate(one.candidates) if each.features]
     ranked = rerank_default(before, relevance, features)
-    return list(scores_of([one.candidates[each.id].is_right for each in ranked], one.answers))
+    return scores_of([one.candidates[each.id].is_right for each in ranked], one.answers)
 
 
 def _empty(found: Sequence[Read], chances: Sequence[NDArray[np.float64]], floor: float) -> dict[str, float]:

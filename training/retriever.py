@@ -18,7 +18,7 @@ from apps.adapters.classifiers.base import CHANGES
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.weights import ModelWeights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training.corpus import Author, asked_about, authors
+from training.corpus import Author, authors, questions_about_turns
 from training.encoder import Encoder, in_chunks
 
 TEMPERATURE: Final = 0.05
@@ -60,7 +60,7 @@ def examples(tokenizer: WordPiece) -> list[Example]:
 
 def asked_of(found: Sequence[Author]) -> Iterator[Asked]:
     """What is asked about turns, in conversations, and the pairs of statements about the same matter."""
-    about = asked_about(found)
+    about = questions_about_turns(found)
     for author in found:
         if author.id in about:
             place = {turn.id: number for number, turn in enumerate(author.utterances)}
