@@ -1,8 +1,8 @@
 """The labelled texts, by author and by split.
 
 Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
-``guards.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``; test authors of turns also have
-``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``; test authors of
+turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
@@ -22,6 +22,7 @@ SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
 
 REASONS: Final = ("low_signal", "transient", "policy", "redundant")
 GUARD_KINDS: Final = ("secret", "order", "innocent")
+WISH_KINDS: Final = ("style", "action")
 
 
 class CorpusFault(ValueError):
@@ -96,6 +97,27 @@ class Guarded:
     end: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A standing wish to the assistant.  start, end: its span in the turn.
+
+    kind: "style" if it concerns only how answers are worded, else "action".
+    """
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wishful:
+    """A turn with its standing wishes to the assistant, or one that only looks like it."""
+
+    id: str
+    text: str
+    wishes: tuple[Wish, ...]
+
+
 @dataclass(frozen=True)
 class Author:
     """An author and their texts; files are read on first use."""
@@ -121,6 +143,10 @@ class Author:
     @cached_property
     def guards(self) -> tuple[Guarded, ...]:
         return tuple(_guarded(self, record) for record in self._records("guards"))
+
+    @cached_property
+    def wishes(self) -> tuple[Wishful, ...]:
+        return tuple(_wishful(self, record) for record in self._records("wishes"))
 
     @cached_property
     def scripts(self) -> tuple[dict[str, Any], ...]:
@@ -247,6 +273,14 @@ def _guarded(author: Author, record: dict[str, Any]) -> Guarded:
     kind = _one_of(author, record, record["kind"], GUARD_KINDS)
     start, end = _span(author, record, record.get("secret") or "") if kind == "secret" else (None, None)
     return Guarded(record["id"], record["text"], kind, start, end)
+
+
+def _wishful(author: Author, record: dict[str, Any]) -> Wishful:
+    wishes = tuple(
+        Wish(*_span(author, record, one["quote"]), kind=_one_of(author, record, one["kind"], WISH_KINDS))
+        for one in record["wishes"]
+    )
+    return Wishful(record["id"], record["text"], wishes)
 
 
 def _span(author: Author, record: dict[str, Any], quote: str) -> tuple[int, int]:

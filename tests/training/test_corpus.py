@@ -8,7 +8,7 @@ import pytest
 
 from text.languages import SMALL_WORDS
 from training.agreement import measure
-from training.corpus import GUARD_KINDS, SPLITS, Author, CorpusFault, authors
+from training.corpus import GUARD_KINDS, SPLITS, WISH_KINDS, Author, CorpusFault, authors
 from training.labels import records
 
 EVERY = authors()
@@ -29,9 +29,10 @@ def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
         assert not made
         return
     assert len(author.utterances) >= 200 or (
-        not author.utterances and bool(author.pairs or author.stories or author.guards)
+        not author.utterances and bool(author.pairs or author.stories or author.guards or author.wishes)
     )
-    assert len(author.pairs) >= 100 or author.stories or author.guards or "(turns only)" in author.register
+    is_of_one_kind = bool(author.stories or author.guards or author.wishes) or "(turns only)" in author.register
+    assert len(author.pairs) >= 100 or is_of_one_kind
     assert len(made) == len(author.utterances) + len(author.scripts)
     assert all(record["expected"]["outcomes"] for record in made if record["kind"] == "single")
     if author.split == "test" and author.utterances:
@@ -83,6 +84,15 @@ def test_every_secret_stands_in_its_turn_and_every_kind_is_there(author: Author)
     assert all(kinds[kind] >= 25 for kind in GUARD_KINDS)
 
 
+@pytest.mark.parametrize("author", [one for one in EVERY if one.wishes], ids=lambda author: author.id)
+def test_wishes_of_every_kind_stand_beside_turns_without(author: Author) -> None:
+    kinds = Counter(wish.kind for one in author.wishes for wish in one.wishes)
+
+    assert len(author.wishes) >= 180
+    assert all(kinds[kind] >= 50 for kind in WISH_KINDS)
+    assert sum(not one.wishes for one in author.wishes) >= 45
+
+
 @pytest.mark.parametrize("author", [one for one in EVERY if one.stories], ids=lambda author: author.id)
 def test_every_story_says_what_ends_and_what_is_told_again(author: Author) -> None:
     told = Counter(relation for story in author.stories for relation, _ in story.told.values())
@@ -109,7 +119,7 @@ def test_two_labellers_agree() -> None:
 def test_no_text_stands_in_two_splits() -> None:
     where: dict[str, set[str]] = {}
     for author in EVERY:
-        for said in (*author.utterances, *author.guards):
+        for said in (*author.utterances, *author.guards, *author.wishes):
             where.setdefault(" ".join(said.text.lower().split()), set()).add(author.split)
 
     short = 24  # "thanks!" may be written by anybody
