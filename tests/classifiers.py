@@ -17,7 +17,7 @@ from apps.adapters.errors import AdapterError
 
 class FakeClassifier:
     """junk, passing, secret: words.  A sentence with one of them is chatter, a passing state, or gives something away;
-    any other is worth keeping.  types: by word, "fact" where none stands there.
+    any other is worth keeping.  types: by word, "fact" where none stands there.  style: words of wishes about style.
 
     changes: by words of a later statement, the words of an earlier one that are over by them, or, with "=" before
     them, that it repeats, or, with "?" before them, that may be over.
@@ -32,10 +32,11 @@ class FakeClassifier:
         passing: Sequence[str] = ("passing",),
         secret: Sequence[str] = ("sesame",),
         types: Mapping[str, str] | None = None,
+        style: Sequence[str] = (),
         changes: Mapping[str, str] | None = None,
     ) -> None:
         self._junk, self._passing, self._secret, self._types = junk, passing, secret, types or {}
-        self._changes = changes or {}
+        self._style, self._changes = style, changes or {}
 
     def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span] = ()) -> TurnScores:
         scores = [self._scores(text[start:end]) for start, end in sentences]
@@ -69,6 +70,7 @@ class FakeClassifier:
             low_signal=0.96 if junk else 0.02,
             transient=0.96 if passing and not junk else 0.02,
             forbidden=0.98 if _has(said, self._secret) else 0.02,
+            style=0.98 if _has(said, self._style) else 0.02,
             types={name: 0.9 if name == type_ else 0.1 for name in TYPES},
         )
 
@@ -91,6 +93,7 @@ class PlainClassifier(FakeClassifier):
             low_signal=0.96 if junk else 0.02,
             transient=0.96 if passing and not junk else 0.02,
             forbidden=0.02,
+            style=0.02,
             types={name: 0.9 if name == type_ else 0.1 for name in TYPES},
         )
 

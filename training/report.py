@@ -23,10 +23,11 @@ from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.change_rules import Sureness, words_over
 from training.changes import asked_about
 from training.corpus import SPLITS, Pair, Split, authors
-from training.turns import Turn, turns_of
+from training.turns import Turn, turns_of, wishes_of
 
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.5)
 SURE: Final = (0.5, 0.7, 0.9, 0.95, 0.98)
+SURE_OF_STYLE: Final = (0.5, 0.8, 0.9)
 SURE_OF_CHANGE: Final = (0.5, 0.75, 0.9)
 
 Found = Mapping[str, TurnScores]
@@ -37,8 +38,11 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
     tuned = read_tuned("turns", weights)
-    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, tuned.tensors)
-    turns = [turn for author in authors(split) for turn in turns_of(author, tokenizer)]
+    style = read_tuned("style", weights)
+    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, {**tuned.tensors, **style.tensors})
+    turns = [
+        turn for author in authors(split) for turn in (*turns_of(author, tokenizer), *wishes_of(author, tokenizer))
+    ]
     found = {
         turn.id: reader.read(
             turn.text, [one.span for one in turn.sentences], [part for one in turn.parts for part in one]
@@ -49,10 +53,11 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     return {
         "split": split,
         "authors": len({turn.author for turn in turns}),
-        "weights": {"turns": tuned.digest, "pairs": pairs.pop("weights")},
+        "weights": {"turns": tuned.digest, "style": style.digest, "pairs": pairs.pop("weights")},
         "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
         "types": _types(turns, found),
         "forbidden": {str(at): _forbidden(turns, found, at) for at in SURE},
+        "style": {str(at): _of_style(turns, found, at) for at in SURE_OF_STYLE},
         "calibration_error": _calibration_error(turns, found),
         "pairs": pairs,
     }
@@ -181,11 +186,22 @@ def _forbidden(turns: Sequence[Turn], found: Found, threshold: float) -> dict[st
     """Share of turns flagged as forbidden, by kind of turn; "spoken" counts only turns without a forbidden part."""
     caught: dict[str, list[bool]] = defaultdict(list)
     for turn in turns:
-        if turn.kind != "spoken" or not turn.forbidden:
+        if turn.kind != "wish" and (turn.kind != "spoken" or not turn.forbidden):
             scores = found[turn.id]
             sureness = max(scores.forbidden, *(one.forbidden for one in scores.sentences))
             caught[turn.kind].append(sureness >= threshold)
     return {kind: _mean(hits) for kind, hits in sorted(caught.items())}
+
+
+def _of_style(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, float]:
+    """Share of sentences taken for a wish about style, by kind: such a wish, one for an action, or none."""
+    taken: dict[str, list[bool]] = defaultdict(list)
+    for turn in turns:
+        if turn.kind == "wish":
+            for one, score in zip(turn.sentences, found[turn.id].sentences, strict=True):
+                kind = "style" if one.style[0] else "action" if one.outcome else "none"
+                taken[kind].append(score.style >= threshold)
+    return {kind: _mean(hits) for kind, hits in sorted(taken.items())}
 
 
 def _calibration_error(turns: Sequence[Turn], found: Found) -> float:

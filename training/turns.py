@@ -1,4 +1,4 @@
-"""Training examples of the reader: the writers' turns as tokens, with a target for each sentence.
+"""Training examples of the reader: the writers' turns as tokens, with targets for each sentence.
 
 A sentence that overlaps a statement to keep has the target "keep"; otherwise the reason of its dropped part. A sentence
 without a label counts as chatter, with a lower weight.
@@ -11,33 +11,35 @@ from typing import Final
 from apps.adapters.classifiers.tokens import Span, Tokens, tokenize
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from text.sentences import clauses, fold, sentences
-from training.corpus import Author, Guarded, Utterance
+from training.corpus import Author, Guarded, Utterance, Wishful
 
 ALSO: Final = 0.5  # target value of a type that is also accepted
 UNSAID: Final = (0.6, 0.25)  # weight of an unlabelled sentence: in a turn with nothing kept, or something
-INNOCENT: Final = 0.3  # weight of "not forbidden" if the writer was not asked
+UNASKED: Final = 0.3  # weight of "not forbidden" and "not of style" if the writer was not asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
     """span: in the text.  tokens: range of the turn's tokens.  outcome: with its weight; None if unknown.
 
-    forbidden: 0 or 1, with its weight.
+    forbidden, style: 0 or 1, with its weight.  style: an instruction that concerns only the style of answers.
     """
 
     span: Span
     tokens: Span
     outcome: tuple[str, float] | None
     forbidden: tuple[float, float]
+    style: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A turn with its targets.
 
-    kind: of a guard's turn; "spoken" for any other.  types: ranges of tokens, with a target value for each type.
+    kind: of a guard's turn; "wish" or "spoken" for any other.  types: ranges of tokens, with a target value for each
+    type.
     secret: token range of the secret; None if there is none or it is unknown.  secret_weight: 0 if unknown.
-    parts: the clauses of each sentence.  said: the writer's labels; None for turns of guards.
+    parts: the clauses of each sentence.  said: the writer's labels; None for turns of guards and wishes.
     """
 
     author: str
@@ -59,6 +61,12 @@ def turns_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
         yield from _whole(_spoken(author, said, tokenizer))
     for guarded in author.guards:
         yield from _whole(_guarded(author, guarded, tokenizer))
+
+
+def wishes_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
+    """The turns that the head "style" learns from, beside the others; the reader does not."""
+    for wishful in author.wishes:
+        yield from _whole(_wishful(author, wishful, tokenizer))
 
 
 def _whole(turn: Turn) -> Iterator[Turn]:
@@ -92,7 +100,7 @@ def _spoken(author: Author, said: Utterance, tokenizer: WordPiece) -> Turn:
         types=types,
         forbidden=float(is_forbidden),
         secret=None,
-        secret_weight=0.0 if is_forbidden else INNOCENT,
+        secret_weight=0.0 if is_forbidden else UNASKED,
         parts=parts,
         said=said,
     )
@@ -102,12 +110,13 @@ def _sentence(said: Utterance, span: Span, reached: Span) -> Sentence:
     kept = [one for one in said.kept if one.start < span[1] and one.end > span[0]]
     reasons = [one.reason for one in said.dropped if one.start < span[1] and one.end > span[0]]
     if "policy" in reasons:
-        return Sentence(span=span, tokens=reached, outcome=None, forbidden=(1.0, 1.0))
+        return Sentence(span=span, tokens=reached, outcome=None, forbidden=(1.0, 1.0), style=(0.0, UNASKED))
     # One turn cannot show whether something is a repetition, so "redundant" counts as keep.
     reason = "transient" if "transient" in reasons else "low_signal"
     outcome = "keep" if kept or "redundant" in reasons else reason
     weight = 1.0 if kept or reasons else UNSAID[bool(said.kept)]
-    return Sentence(span=span, tokens=reached, outcome=(outcome, weight), forbidden=(0.0, INNOCENT))
+    style = (0.0, 0.0 if any("instruction" in one.types for one in kept) else UNASKED)
+    return Sentence(span=span, tokens=reached, outcome=(outcome, weight), forbidden=(0.0, UNASKED), style=style)
 
 
 def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
@@ -120,7 +129,8 @@ def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
             forbidden = (1.0, 1.0) if touches else (0.0, 0.0)
         else:
             forbidden = (1.0, 0.5) if said.kind == "order" else (0.0, 1.0)
-        found.append(Sentence(span=span, tokens=reached, outcome=None, forbidden=forbidden))
+        style = (0.0, 0.0 if said.kind == "innocent" else 1.0)
+        found.append(Sentence(span=span, tokens=reached, outcome=None, forbidden=forbidden, style=style))
     return Turn(
         author=author.id,
         id=said.id,
@@ -132,6 +142,31 @@ def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
         forbidden=float(said.kind != "innocent"),
         secret=tokens.range_of(secret) if secret else None,
         secret_weight=1.0,
+        parts=parts,
+        said=None,
+    )
+
+
+def _wishful(author: Author, said: Wishful, tokenizer: WordPiece) -> Turn:
+    """A sentence that asks for an action is not one of style, whatever else it says."""
+    tokens, cut, parts = _cut(said.text, tokenizer)
+    found = []
+    for span, reached in cut:
+        kinds = {one.kind for one in said.wishes if one.start < span[1] and one.end > span[0]}
+        outcome = ("keep", 1.0) if kinds else None
+        style = (float(kinds == {"style"}), 1.0)
+        found.append(Sentence(span=span, tokens=reached, outcome=outcome, forbidden=(0.0, 0.0), style=style))
+    return Turn(
+        author=author.id,
+        id=said.id,
+        kind="wish",
+        text=said.text,
+        tokens=tokens,
+        sentences=found,
+        types=[],
+        forbidden=0.0,
+        secret=None,
+        secret_weight=0.0,
         parts=parts,
         said=None,
     )

@@ -208,7 +208,8 @@ class MemoryCandidate:
 
     decision: empty while undecided.  key, value: canonical; without a key there is no slot.  many_valued: the key may
     have several values at once.  parts: claims of a text with more than one, in place of key and value.
-    worth: probability that it is worth keeping, also for explicit requests.  extractor: ``rules`` or ``model``.
+    worth: probability that it is worth keeping, also for explicit requests.  style: probability that an instruction
+    concerns only the style of answers.  extractor: ``rules`` or ``model``.
     spent: the model call, recorded on one candidate of a proposal.  passages: lines of a text; is_listed: with bullets.
     """
 
@@ -226,6 +227,7 @@ class MemoryCandidate:
     source_strength: float = 0.95
     extractor_confidence: float = 0.9
     worth: float = 1.0
+    style: float = 0.0
     extractor: str = "rules"
     spent: ModelReading | None = None
     passages: Sequence[Passage] = ()

@@ -171,7 +171,7 @@ def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
         is_told = finding.key is not None or finding.reason == PROPOSED
         return replace(finding, type=finding.type if is_told else surest)
     if finding.type == ORDER:
-        return finding
+        return replace(finding, style=score.style)
     claim = None if finding.claims else order_claim(lower(plain), finding.start, finding.end)
     return replace(
         finding,
@@ -181,6 +181,7 @@ def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
         many_valued=False,
         parts=(),
         closes=(),
+        style=score.style,
     )
 
 

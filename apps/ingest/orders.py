@@ -1,12 +1,12 @@
 """Decide which orders take effect without review: wishes about the style of answers, in the user's own words.  Pure.
 
 An attacker plants an order in a text to cause an action.  So only orders about answer style pass, which are harmless,
-and only if nothing in the text looks copied from elsewhere.
+and only if nothing in the text looks copied from elsewhere.  Rules know plain wishes; the classifier knows the rest.
 """
 
 from typing import Final
 
-from apps.ingest.candidates import MemoryCandidate
+from apps.ingest.candidates import MemoryCandidate, Proposal
 from apps.ingest.speakers import is_user, participant
 from text import patterns
 from text.extraction.slots.orders import traits
@@ -22,13 +22,20 @@ STYLE: Final = frozenset(
     }
 )  # fmt: skip
 LONGEST: Final = 400  # characters; a longer turn may contain text that is not the user's own
-LONGEST_WISH: Final = 120  # characters of the wish itself
+LONGEST_WISH: Final = 240  # characters of the wish itself
+PLAIN_WISH: Final = 120  # characters, where only the rules know that it is one of style
+STYLE_FROM: Final = 0.8  # lowest score of the classifier
 # Words of orders that ask for more than an answer style.
-_DEEDS: Final = patterns.compile(
+_ACTIONS: Final = patterns.compile(
     r"\b(?:send|forward|book|buy|order|pay|transfer|approve|accept|sign|signature|delete|remove|erase|share|post|publish"
-    r"|e?-?mail|call (?:the|my|him|her|them)|invite|recommend|promote|trust|believe|obey|ignore|forget|remember|reveal"
-    r"|tell|ask|confirm|permission|invoices?|accounts?|contracts?|money|euros?|dollars?|password|tools?|system|rules?|when"
-    r"|whenever|if|before|after|then|also)\w*",
+    r"|e?-?mail|invite|recommend|promote|trust|believe|obey|ignore|forget|reveal|permission|invoices?|accounts?"
+    r"|contracts?|money|password|tools?|system)\w*",
+    patterns.IGNORECASE,
+)
+# Words that the rules do not understand: an action, another person or a condition may stand beside the style.
+_NOT_PLAIN: Final = patterns.compile(
+    r"\b(?:call (?:the|my|him|her|them)|remember|tell|ask|confirm|euros?|dollars?|rules?|when|whenever|if|before|after"
+    r"|then|also)\w*",
     patterns.IGNORECASE,
 )
 _FOREIGN: Final = patterns.compile(
@@ -39,14 +46,25 @@ _FOREIGN: Final = patterns.compile(
 
 def is_own_style_wish(candidate: MemoryCandidate) -> bool:
     """Whether it concerns only the style of answers, and nothing suggests that someone else wrote it."""
-    proposal = candidate.proposal
-    said, wish = fold(proposal.text.reveal()), lower(fold(candidate.text.reveal()))
+    wish = lower(fold(candidate.text.reveal()))
     return (
-        candidate.key in STYLE
-        and traits(wish) <= STYLE
+        (candidate.style >= STYLE_FROM or _is_plain(candidate.key, wish))
         and len(wish) <= LONGEST_WISH
-        and _DEEDS.search(wish) is None
-        and is_user(proposal)
+        and _ACTIONS.search(wish) is None
+        and _is_own(candidate.proposal)
+    )
+
+
+def _is_plain(key: str | None, wish: str) -> bool:
+    """Whether the rules find traits of style in the wish, and nothing else."""
+    return key in STYLE and traits(wish) <= STYLE and len(wish) <= PLAIN_WISH and _NOT_PLAIN.search(wish) is None
+
+
+def _is_own(proposal: Proposal) -> bool:
+    """Whether the user said it, and nothing in it looks like the text of another."""
+    said = fold(proposal.text.reveal())
+    return (
+        is_user(proposal)
         and participant(proposal) is None
         and not proposal.is_imported
         and len(said) <= LONGEST

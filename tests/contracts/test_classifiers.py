@@ -75,6 +75,7 @@ def test_each_sentence_and_part_has_its_scores(classifier: Classifier, text: str
     for one in scores.sentences:
         assert one.keep + one.low_signal + one.transient == pytest.approx(1, abs=1e-4)
         assert 0 <= one.forbidden <= 1
+        assert 0 <= one.style <= 1
         assert set(one.types) == set(TYPES)
         assert all(0 <= chance <= 1 for chance in one.types.values())
     assert 0 <= scores.forbidden <= 1

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.embedders.minilm.low_rank import FOLDER
+from apps.ingest.orders import STYLE_FROM
 from apps.recall.default_ranking import WEIGHTS_FILE as RANKING_WEIGHTS
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,7 @@ CHOSEN = "0.1"  # GATE_KEEP_FROM
 def test_it_is_of_these_weights() -> None:
     files = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in FOLDER.glob("*.safetensors")}
 
-    assert REPORT["weights"] == {name: files[name] for name in ("turns", "pairs")}
+    assert REPORT["weights"] == {name: files[name] for name in ("turns", "style", "pairs")}
     assert RANKING["encoder"] == files["retrieval"]
     assert RERANKING["weights"] == files["rerank"]
     assert RANKING["sha256"] == hashlib.sha256(RANKING_WEIGHTS.read_bytes()).hexdigest()
@@ -35,6 +36,14 @@ def test_authors_it_has_not_learned_from_are_understood() -> None:
     assert kept["lost"] <= 0.02
     assert min(kept["by_author"].values()) >= 0.82
     assert REPORT["types"]["macro_f1"] >= 0.75
+
+
+def test_wishes_about_style_are_told_from_actions_and_from_everything_else() -> None:
+    taken = REPORT["style"][str(STYLE_FROM)]
+
+    assert taken["style"] >= 0.3
+    assert taken["action"] <= 0.05
+    assert taken["none"] <= 0.05
 
 
 def test_changes_by_authors_it_has_not_learned_from_are_noticed() -> None:

@@ -43,6 +43,7 @@ class Finding:
     event_range: first and last moment, both inclusive, where the date is wider than a day.
     source_strength: 0.30 (hearsay) to 0.95 (said by the user directly).
     worth: how likely the classifier thinks it worth keeping, 0..1; 1 where it was not asked.
+    style: how likely the classifier thinks that an instruction concerns only the style of answers, 0..1.
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
     closes: (key, old value or None) of each claim that it says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
@@ -64,6 +65,7 @@ class Finding:
     extractor_confidence: float = 0.9
     redacted: bool = False
     worth: float = 1.0
+    style: float = 0.0
     closes: tuple[tuple[str, str | None], ...] = ()
     parts: tuple[ClaimPart, ...] = ()
 

@@ -20,13 +20,15 @@ Span = tuple[int, int]
 class SentenceScores:
     """Probabilities for one sentence, each 0..1.  keep, low_signal, transient: sum to 1.
 
-    forbidden: it reveals a secret or plants an order.  types: by name; several may be likely.
+    forbidden: it reveals a secret or plants an order.  style: if it is an instruction, it concerns only the style of
+    answers.  types: by name; several may be likely.
     """
 
     keep: float
     low_signal: float
     transient: float
     forbidden: float
+    style: float
     types: Mapping[str, float]
 
 

@@ -8,6 +8,7 @@ from apps.adapters.classifiers.base import ChangeScores, Span, TurnScores
 from apps.adapters.classifiers.encoder import Encode, load_model
 from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
+from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.per_process import PerProcess
@@ -43,7 +44,8 @@ class LocalClassifier:
         self.compare("warm", ["cold"])
 
     def _load_turns(self) -> TurnReader:
-        return TurnReader(*self._load("turns"))
+        encode, tokenizer, tensors = self._load("turns")
+        return TurnReader(encode, tokenizer, {**tensors, **read_tuned("style").tensors})
 
     def _load_pairs(self) -> PairReader:
         return PairReader(*self._load("pairs"))

@@ -1,6 +1,6 @@
-"""Turn model: one pass of the encoder over a turn, and five heads on the token vectors.
+"""Turn model: one pass of the encoder over a turn, and six heads on the token vectors.
 
-The heads are those of ``training/reader.py``, in numpy.
+The heads are those of ``training/reader.py``, and that of ``training/style.py``, in numpy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,24 @@ from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
 _NOTHING: Final = SentenceScores(
-    keep=0.0, low_signal=1.0, transient=0.0, forbidden=0.0, types=dict.fromkeys(TYPES, 0.0)
+    keep=0.0, low_signal=1.0, transient=0.0, forbidden=0.0, style=0.0, types=dict.fromkeys(TYPES, 0.0)
 )
 
 
+def style_input(rows: Array, reached: Span) -> Array:
+    """Input of the head "style": mean and maximum of the sentence's tokens, and the mean of the turn's.
+
+    rows: of the turn, (tokens, 384).  reached: the sentence's range in them.  Returns shape (1152,).
+    """
+    said = rows[slice(*reached)]
+    return np.concatenate([said.mean(0), said.max(0), rows.mean(0)])
+
+
 class TurnReader:
-    """Scores turns.  Thread-safe if ``encode`` is."""
+    """Scores turns.  Thread-safe if ``encode`` is.
+
+    tensors: of the heads, those of "style" among them.
+    """
 
     def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
         self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors
@@ -50,6 +62,7 @@ class TurnReader:
         return SentenceScores(
             **outcomes,
             forbidden=max(forbidden, float(secret[slice(*reached)].max())),
+            style=float(sigmoid(logits(self._tensors, "style", style_input(rows, reached))[0])),
             types=self._types(rows, reached),
         )
 

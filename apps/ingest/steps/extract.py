@@ -132,6 +132,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
         source_strength=finding.source_strength,
         extractor_confidence=finding.extractor_confidence,
         worth=finding.worth,
+        style=finding.style,
         extractor="model" if proposal.reading and proposal.reading.proposed is not None else "rules",
     )
     if is_others:
