@@ -7,17 +7,16 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from apps.adapters.classifiers.base import CHANGES
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.ingest.relatedness import FEATURES, Words, features
 from training.corpus import Author, Split, authors
+from training.logistic import fit_logistic
 
 SEED: Final = 1
 CHANGES_OR_REPEATS: Final = CHANGES | {"repeats"}
@@ -62,25 +61,10 @@ def _looks(author: Author, split: Split, embedder: LocalEmbedder, order: random.
 
 def fit(found: Sequence[Look]) -> tuple[list[float], float]:
     """(weights by feature, bias)."""
-    torch.set_num_threads(1)
     given, right = _arrays(found)
-    mean, spread = given.mean(0), given.std(0) + 1e-6
-    rows, wanted = torch.tensor((given - mean) / spread), torch.tensor(right)
-    counts = torch.tensor([1.0 if one.is_related or one.is_stranger else NEITHER for one in found])
-    weights = torch.zeros(len(FEATURES) + 1, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=400, line_search_fn="strong_wolfe")
-
-    def loss() -> Any:
-        optimizer.zero_grad()
-        losses = binary_cross_entropy_with_logits(rows @ weights[:-1] + weights[-1], wanted, reduction="none")
-        total = (losses * counts).mean() + DECAY * weights[:-1].square().sum()
-        total.backward()
-        return total
-
-    optimizer.step(loss)
-    made = weights.detach().numpy()
-    scaled = made[:-1] / spread
-    return [round(float(one), 3) for one in scaled], round(float(made[-1] - scaled @ mean), 3)
+    counts = np.array([1.0 if one.is_related or one.is_stranger else NEITHER for one in found], np.float32)
+    weights, bias = fit_logistic(given, right, counts, decay=DECAY, least_spread=1e-6, steps=400)
+    return [round(float(one), 3) for one in weights], round(bias, 3)
 
 
 def _arrays(found: Sequence[Look]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

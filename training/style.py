@@ -5,23 +5,21 @@ so nothing else changes.  Takes torch.  Run it again after the reader has change
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from apps.adapters.classifiers.encoder import load_encoder
 from apps.adapters.classifiers.turns import style_input
 from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training.corpus import Author, Split, authors
-from training.train import REPORT, write
+from training.corpus import Author, authors
+from training.logistic import fit_logistic
+from training.train import write_report, write_weights
 from training.turns import Turn, turns_of, wishes_of
 
 SPOKEN: Final = 4  # one turn in so many of those that were written for other questions
@@ -30,18 +28,22 @@ DECAY: Final = 1e-3
 Example = tuple[NDArray[np.float32], float, float]  # input of the head, target, weight
 
 
-def examples(split: Split, weights: Path = FOLDER) -> Iterator[Example]:
-    """Each sentence of which it is known whether it is a wish about style."""
+def examples(weights: Path) -> Iterator[Example]:
+    """Each sentence of the ``train`` authors of which it is known whether it is a wish about style.
+
+    weights: the folder of the reader's.
+    """
     folder, tuned = find_model_folder(), read_tuned("turns", weights)
     encode, tokenizer = load_encoder(tuned, folder, None), WordPiece(read_vocabulary(folder))
-    for author in authors(split):
+    for author in authors("train"):
         for turn in _turns(author, tokenizer):
             if not any(one.style[1] for one in turn.sentences):
                 continue
             rows = np.concatenate([encode(ids)[1:-1] for ids in turn.tokens.windows()])
+            whole = rows.mean(0)
             for one in turn.sentences:
                 if one.style[1]:
-                    yield style_input(rows, one.tokens), *one.style
+                    yield style_input(rows[slice(*one.tokens)], whole), *one.style
 
 
 def _turns(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
@@ -53,41 +55,18 @@ def _turns(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
 
 def fit(found: Sequence[Example]) -> dict[str, NDArray[np.float16]]:
     """The head's tensors by name."""
-    torch.set_num_threads(1)
-    given = np.stack([one for one, _, _ in found])
-    mean, spread = given.mean(0), given.std(0) + 1e-3
-    rows, wanted = torch.tensor((given - mean) / spread), torch.tensor([right for _, right, _ in found])
-    counts = torch.tensor([weight for _, _, weight in found])
-    weights = torch.zeros(given.shape[1] + 1, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> Any:
-        optimizer.zero_grad()
-        losses = binary_cross_entropy_with_logits(rows @ weights[:-1] + weights[-1], wanted, reduction="none")
-        total = (losses * counts).mean() + DECAY * weights[:-1].square().sum()
-        total.backward()
-        return total
-
-    optimizer.step(loss)
-    made = weights.detach().numpy()
-    scaled = made[:-1] / spread
-    bias = made[-1] - scaled @ mean
-    return {"style.bias": np.array([bias], "<f2"), "style.weight": scaled[None, :].astype("<f2")}
+    given, right, counts = (np.array(one, np.float32) for one in zip(*found, strict=True))
+    weights, bias = fit_logistic(given, right, counts, decay=DECAY, least_spread=1e-3, steps=200)
+    return {"style.bias": np.array([bias], "<f2"), "style.weight": weights[None, :].astype("<f2")}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.style", description=__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where the weights are and go")
     options = parser.parse_args()
-    checksums = options.out / "checksums.json"
-    digests = json.loads(checksums.read_bytes())
-    digests["style"] = write(options.out / "style.safetensors", fit(list(examples("train", options.out))))
-    checksums.write_text(json.dumps(digests, indent=2) + "\n")
-    print(f"style.safetensors {digests['style']}")
+    write_weights(options.out, "style", fit(list(examples(options.out))))
     if options.out == FOLDER:
-        from training.report import report
-
-        REPORT.write_text(json.dumps(report("validation"), indent=2) + "\n")
+        write_report()
 
 
 if __name__ == "__main__":

@@ -173,21 +173,31 @@ def write(path: Path, made: Mapping[str, np.ndarray]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def write_weights(folder: Path, name: str, made: Mapping[str, np.ndarray]) -> None:
+    """Write a model's weights and their checksum, and print it."""
+    checksums = folder / "checksums.json"
+    digests = json.loads(checksums.read_bytes()) if checksums.exists() else {}
+    digests[name] = write(folder / f"{name}.safetensors", made)
+    checksums.write_text(json.dumps(digests, indent=2) + "\n")
+    print(f"{name}.safetensors {digests[name]}")
+
+
+def write_report() -> None:
+    """Write how the weights that ship do on the ``validation`` authors."""
+    REPORT.write_text(json.dumps(report("validation"), indent=2) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
     parser.add_argument("--only", choices=PLANS, action="append", help="which, if not all of them")
     parser.add_argument("--epochs", type=int, help="if not as planned")
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to put the weights")
     options = parser.parse_args(arguments)
-    checksums = options.out / "checksums.json"
-    digests = json.loads(checksums.read_bytes()) if checksums.exists() else {}
     for name in options.only or PLANS:
         model = train(PLANS[name], options.epochs or PLANS[name].epochs)
-        digests[name] = write(options.out / f"{name}.safetensors", tensors(model))
-        checksums.write_text(json.dumps(digests, indent=2) + "\n")
-        print(f"{name}.safetensors {digests[name]}")
+        write_weights(options.out, name, tensors(model))
     if options.out == FOLDER:
-        REPORT.write_text(json.dumps(report("validation"), indent=2) + "\n")
+        write_report()
 
 
 if __name__ == "__main__":

@@ -20,13 +20,12 @@ _NOTHING: Final = SentenceScores(
 )
 
 
-def style_input(rows: Array, reached: Span) -> Array:
-    """Input of the head "style": mean and maximum of the sentence's tokens, and the mean of the turn's.
+def style_input(said: Array, whole: Array) -> Array:
+    """Input of the head "style".
 
-    rows: of the turn, (tokens, 384).  reached: the sentence's range in them.  Returns shape (1152,).
+    said: the sentence's tokens, (tokens, 384).  whole: the mean of the turn's tokens, (384,).  Returns shape (1152,).
     """
-    said = rows[slice(*reached)]
-    return np.concatenate([said.mean(0), said.max(0), rows.mean(0)])
+    return np.concatenate([said.mean(0), said.max(0), whole])
 
 
 class TurnReader:
@@ -45,24 +44,25 @@ class TurnReader:
             return TurnScores(sentences=[_NOTHING] * len(sentences), forbidden=0.0, parts=[nothing] * len(parts))
         rows = np.concatenate([self._encode(ids)[1:-1] for ids in tokens.windows()])
         secret = sigmoid(logits(self._tensors, "secret", rows)[:, 0])
-        whole = np.concatenate([rows.mean(0), rows.max(0)])
+        whole = rows.mean(0)
         return TurnScores(
-            sentences=[self._sentence(tokens, rows, secret, span) for span in sentences],
-            forbidden=float(sigmoid(logits(self._tensors, "turn", whole)[0])),
+            sentences=[self._sentence(tokens, rows, secret, whole, span) for span in sentences],
+            forbidden=float(sigmoid(logits(self._tensors, "turn", np.concatenate([whole, rows.max(0)]))[0])),
             parts=[self._types(rows, tokens.range_of(span)) for span in parts],
         )
 
-    def _sentence(self, tokens: Tokens, rows: Array, secret: Array, span: Span) -> SentenceScores:
+    def _sentence(self, tokens: Tokens, rows: Array, secret: Array, whole: Array, span: Span) -> SentenceScores:
         reached = tokens.range_of(span)
         if reached is None:
             return _NOTHING
-        mean = rows[slice(*reached)].mean(0)
+        said = rows[slice(*reached)]
+        mean = said.mean(0)
         outcomes = dict(zip(OUTCOMES, map(float, softmax(logits(self._tensors, "keep", mean))), strict=True))
         forbidden = float(sigmoid(logits(self._tensors, "forbidden", mean)[0]))
         return SentenceScores(
             **outcomes,
             forbidden=max(forbidden, float(secret[slice(*reached)].max())),
-            style=float(sigmoid(logits(self._tensors, "style", style_input(rows, reached))[0])),
+            style=float(sigmoid(logits(self._tensors, "style", style_input(said, whole))[0])),
             types=self._types(rows, reached),
         )
 
