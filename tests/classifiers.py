@@ -17,7 +17,8 @@ from apps.adapters.errors import AdapterError
 
 class FakeClassifier:
     """junk, passing, secret: words.  A sentence with one of them is chatter, a passing state, or gives something away;
-    any other is worth keeping.  types: by word, "fact" where none stands there.  style: words of wishes about style.
+    any other is worth keeping.  types: by word, "fact" where none stands there.  style: words of wishes about style;
+    doubted: of what may be one.
 
     changes: by words of a later statement, the words of an earlier one that are over by them, or, with "=" before
     them, that it repeats, or, with "?" before them, that may be over.
@@ -33,10 +34,11 @@ class FakeClassifier:
         secret: Sequence[str] = ("sesame",),
         types: Mapping[str, str] | None = None,
         style: Sequence[str] = (),
+        doubted: Sequence[str] = (),
         changes: Mapping[str, str] | None = None,
     ) -> None:
         self._junk, self._passing, self._secret, self._types = junk, passing, secret, types or {}
-        self._style, self._changes = style, changes or {}
+        self._style, self._doubted, self._changes = style, doubted, changes or {}
 
     def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span] = ()) -> TurnScores:
         scores = [self._scores(text[start:end]) for start, end in sentences]
@@ -70,7 +72,7 @@ class FakeClassifier:
             low_signal=0.96 if junk else 0.02,
             transient=0.96 if passing and not junk else 0.02,
             forbidden=0.98 if _has(said, self._secret) else 0.02,
-            style=0.98 if _has(said, self._style) else 0.02,
+            style=0.98 if _has(said, self._style) else 0.4 if _has(said, self._doubted) else 0.02,
             types={name: 0.9 if name == type_ else 0.1 for name in TYPES},
         )
 

@@ -314,6 +314,11 @@ class MemoryCandidate:
         typed = self.proposal.typed
         return ours if typed is None or typed.vector is None else embedder_of(typed.vector)
 
+    def become_preference(self) -> None:
+        """Make an instruction a preference without slots, which changes no memory."""
+        self.type, self.key, self.value, self.slot, self.value_mac = "preference", None, None, None, None
+        self.constraint_slot, self.parts, self.changes, self.closed = None, (), (), ()
+
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
         self.decision, self.reason, self.memory_id = decision, reason, memory_id
 

@@ -49,6 +49,7 @@ _LEANING: Final = patterns.compile(
 _TOGETHER: Final = 320  # most characters of sentences joined into one memory
 _FEW_WORDS: Final = 5  # a sentence with fewer is joined to its neighbour
 _UNSURE: Final = 0.6  # a sentence whose keep score is lower is joined to its neighbour
+_ORDER_FROM: Final = 0.5  # lowest probability of an order
 _BESIDE: Final = 0.25  # factor on the keep threshold once another sentence of the turn is kept
 
 
@@ -199,7 +200,8 @@ def _as_sure(finding: Finding, score: SentenceScores) -> Finding:
 
 
 def _surest(types: Mapping[str, float]) -> str:
-    return max((chance, name) for name, chance in types.items())[1]
+    """The likeliest type; an order only if it is likelier than not, because an order may have to wait for review."""
+    return max((chance, name) for name, chance in types.items() if name != ORDER or chance >= _ORDER_FROM)[1]
 
 
 def _belongs(plain: str, first: Finding, second: Finding) -> bool:

@@ -1,7 +1,8 @@
-"""Decide which orders take effect without review: wishes about the style of answers, in the user's own words.  Pure.
+"""Decide which orders need no review: wishes about the style of answers, in the user's own words.  Pure.
 
-An attacker plants an order in a text to cause an action.  So only orders about answer style pass, which are harmless,
-and only if nothing in the text looks copied from elsewhere.  Rules know plain wishes; the classifier knows the rest.
+An attacker plants an order in a text to cause an action.  So only orders about answer style take effect, which are
+harmless, and only if nothing in the text looks copied from elsewhere.  Rules know plain wishes; the classifier knows
+the rest.  What may be such a wish is remembered as a preference, which is recalled but gives no orders.
 """
 
 from typing import Final
@@ -24,18 +25,20 @@ STYLE: Final = frozenset(
 LONGEST: Final = 400  # characters; a longer turn may contain text that is not the user's own
 LONGEST_WISH: Final = 240  # characters of the wish itself
 PLAIN_WISH: Final = 120  # characters, where only the rules know that it is one of style
-STYLE_FROM: Final = 0.8  # lowest score of the classifier
-# Words of orders that ask for more than an answer style.
+STYLE_FROM: Final = 0.8  # lowest score of the classifier at which a wish takes effect
+PREFERENCE_FROM: Final = 0.1  # ... and at which it is remembered
+# Words of orders that ask for more than an answer style.  Not topics such as money, nor other words that begin alike.
 _ACTIONS: Final = patterns.compile(
-    r"\b(?:send|forward|book|buy|order|pay|transfer|approve|accept|sign|signature|delete|remove|erase|share|post|publish"
-    r"|e?-?mail|invite|recommend|promote|trust|believe|obey|ignore|forget|reveal|permission|invoices?|accounts?"
-    r"|contracts?|money|password|tools?|system)\w*",
+    r"\b(?:sen(?:d|ds|ding|t)|forward(?:ed|ing)?|book(?:ed|ing)?|buy(?:ing)?|order(?:ed|ing)?|pay(?:s|ing|ments?)?"
+    r"|transfers?|transferr(?:ed|ing)|approv\w+|accept\w*|sign(?:s|ed|ing|atures?)?|delet\w+|remov\w+|eras\w+"
+    r"|shar(?:e|es|ed|ing)|post(?:s|ed|ing)?|publish\w*|e?-?mail(?:s|ed|ing)?|invit\w+|recommend\w*|promot\w+|trust\w*"
+    r"|believ\w+|obey\w*|ignor\w+|forget\w*|reveal\w*|permission\w*|invoices?|accounts?|password\w*)\b",
     patterns.IGNORECASE,
 )
 # Words that the rules do not understand: an action, another person or a condition may stand beside the style.
 _NOT_PLAIN: Final = patterns.compile(
     r"\b(?:call (?:the|my|him|her|them)|remember|tell|ask|confirm|euros?|dollars?|rules?|when|whenever|if|before|after"
-    r"|then|also)\w*",
+    r"|then|also|contracts?|money|tools?|system)\w*",
     patterns.IGNORECASE,
 )
 _FOREIGN: Final = patterns.compile(
@@ -46,13 +49,19 @@ _FOREIGN: Final = patterns.compile(
 
 def is_own_style_wish(candidate: MemoryCandidate) -> bool:
     """Whether it concerns only the style of answers, and nothing suggests that someone else wrote it."""
+    is_style = candidate.style >= STYLE_FROM or _is_plain(candidate.key, lower(fold(candidate.text.reveal())))
+    return is_style and _is_harmless(candidate)
+
+
+def may_be_own_style_wish(candidate: MemoryCandidate) -> bool:
+    """Whether it may concern the style of answers, and nothing suggests an action or that someone else wrote it."""
+    return candidate.style >= PREFERENCE_FROM and _is_harmless(candidate)
+
+
+def _is_harmless(candidate: MemoryCandidate) -> bool:
+    """Whether it is short, names no action, and the user said it."""
     wish = lower(fold(candidate.text.reveal()))
-    return (
-        (candidate.style >= STYLE_FROM or _is_plain(candidate.key, wish))
-        and len(wish) <= LONGEST_WISH
-        and _ACTIONS.search(wish) is None
-        and _is_own(candidate.proposal)
-    )
+    return len(wish) <= LONGEST_WISH and _ACTIONS.search(wish) is None and _is_own(candidate.proposal)
 
 
 def _is_plain(key: str | None, wish: str) -> bool:

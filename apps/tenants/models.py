@@ -53,7 +53,7 @@ class Changes(models.TextChoices):
 class Instructions(models.TextChoices):
     """What happens to an instruction found by extraction in a text that no one asked to remember."""
 
-    STYLE = "style", "A user's own wish of how to be answered takes effect; all others wait for review"
+    STYLE = "style", "A user's own wish about answers takes effect or is a preference; all others wait"
     REVIEW = "review", "It waits for review: a planted one must never take effect"
     KEEP = "keep", "It takes effect at once"
 

@@ -37,8 +37,8 @@ THEN: Final[Mapping[str, Mapping[str, str]]] = {
         "dispute": "Applies to new input: answers contain both values, marked as disputed, until a reviewer decides.",
     },
     "instructions": {
-        "style": "Applies to new input: a user's wishes about the style of answers take effect at once. All other"
-        " instructions to an agent are held for review.",
+        "style": "Applies to new input: a user's wishes about the style of answers take effect at once, and what"
+        " may be such a wish is stored as a preference. All other instructions to an agent are held for review.",
         "review": "Applies to new input. Stored memories do not change.",
         "keep": "An instruction planted in a text then takes effect without review.",
     },

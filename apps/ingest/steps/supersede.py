@@ -9,7 +9,7 @@ from datetime import datetime
 
 from apps.ingest.candidates import ImportedMemory, MemoryCandidate
 from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition, outlasts
-from apps.ingest.orders import is_own_style_wish
+from apps.ingest.orders import is_own_style_wish, may_be_own_style_wish
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.review_gate import review_reason
 from apps.memories.trust import Trust
@@ -25,6 +25,8 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     if kept is not None:
         _take_in(candidate, kept, snapshot)
         return
+    if candidate.type == "instruction" and _is_preference(candidate, snapshot):
+        candidate.become_preference()
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
     )
@@ -323,6 +325,16 @@ def _may_order(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
         return False
     policy = snapshot.policy.instructions
     return policy == Instructions.KEEP or (policy == Instructions.STYLE and is_own_style_wish(candidate))
+
+
+def _is_preference(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
+    """Whether an instruction that may not take effect is remembered as a preference instead of waiting for review."""
+    return (
+        snapshot.policy.instructions == Instructions.STYLE
+        and candidate.extractor != "model"
+        and not _may_order(candidate, snapshot)
+        and may_be_own_style_wish(candidate)
+    )
 
 
 def _is_disputed(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                         choices=[
                             (
                                 "style",
-                                "A user's own wish of how to be answered takes effect; all others wait for review",
+                                "A user's own wish about answers takes effect or is a preference; all others wait",
                             ),
                             ("review", "It waits for review: a planted one must never take effect"),
                             ("keep", "It takes effect at once"),
