@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from apps.adapters.classifiers.base import (
+    CHANGES,
     RELATIONS,
     TYPES,
     ChangeScores,
@@ -57,10 +58,14 @@ class FakeClassifier:
         at = earlier.find(words) if words else -1
         if at < 0:
             relation, words = "unrelated", ""
-        chance = 0.36 if told.startswith("?") and words else 0.96  # over: 0.36 and a quarter of the rest
+        is_doubtful = told.startswith("?") and bool(words)
+        chance = 0.36 if is_doubtful else 0.96
         spans = [(start, start + len(word)) for start, word in _words(earlier)]
+        relations = {name: chance if name == relation else (1 - chance) / 4 for name in RELATIONS}
         return ChangeScores(
-            relations={name: chance if name == relation else (1 - chance) / 4 for name in RELATIONS},
+            relations=relations,
+            over=0.3 if is_doubtful else sum(relations[name] for name in CHANGES),
+            repeated=relations["repeats"],
             words=[WordScore(*one, 0.95 if at < one[1] and one[0] < at + len(words) else 0.05) for one in spans],
         )
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.adapters.classifiers.pairs import Pair, pair
-from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from apps.ingest.relatedness import likely
+from apps.ingest.relatedness import Words, likely, relatedness
 from training.corpus import Author, Story, Utterance
 
 REPEATED: Final = 0.7  # weight of a pair derived from a turn marked as redundant
@@ -61,14 +61,14 @@ def asked_about(story: Story, embedder: LocalEmbedder) -> Iterator[tuple[int, in
     for later in range(1, len(story.turns)):
         known = [(story.turns[earlier], float(vectors[earlier] @ vectors[later])) for earlier in range(later)]
         told = {earlier for other, earlier in story.told if other == later}
-        yield from ((later, earlier) for earlier in sorted(told | set(likely(story.turns[later], known))))
+        asked = {earlier for earlier, _ in likely(story.turns[later], known)}
+        yield from ((later, earlier) for earlier in sorted(told | asked))
 
 
 def others_of(author: Author, tokenizer: WordPiece, order: random.Random) -> Iterator[Change]:
     """Pairs derived from other texts: redundant turns with their originals, and random unrelated turns."""
-    for said in author.utterances:
-        if said.before and not said.kept and {dropped.reason for dropped in said.dropped} == {"redundant"}:
-            yield _change(author, said.id, said.text, said.before[-1], "repeats", (), REPEATED, tokenizer)
+    for number, (later, earlier) in enumerate(repetitions(author)):
+        yield _change(author, f"{author.id}-r{number}", later, earlier, "repeats", (), REPEATED, tokenizer)
     texts = [said.text for said in author.utterances if said.kept]
     for number in range(STRANGERS if len(texts) > 1 else 0):
         later, earlier = order.sample(texts, 2)
@@ -134,3 +134,23 @@ def _change(
         letters = max(1, len(earlier[first:last].strip(".,;:!?()")))
         ended.append(any(min(last, end) - max(first, start) >= COVERED * letters for start, end in over))
     return Change(author=author.id, id=key, pair=made, relation=relation, ended=ended, weight=weight)
+
+
+def related_of(pairs: Sequence[tuple[str, str]], embedder: FineTunedEmbedder) -> list[float]:
+    """The relatedness of each pair, (later, earlier)."""
+    if not pairs:
+        return []
+    vectors = (embedder.embed(list(texts)) for texts in zip(*pairs, strict=True))
+    return [
+        relatedness(Words.of(later), Words.of(earlier), float(one @ other))
+        for (later, earlier), one, other in zip(pairs, *vectors, strict=True)
+    ]
+
+
+def repetitions(author: Author) -> list[tuple[str, str]]:
+    """Turns of which everything is redundant, with the turn before each: (later, earlier)."""
+    return [
+        (said.text, said.before[-1])
+        for said in author.utterances
+        if said.before and not said.kept and {dropped.reason for dropped in said.dropped} == {"redundant"}
+    ]

@@ -1,8 +1,8 @@
 """The labelled texts, by author and by split.
 
 Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
-``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``; test authors of
-turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``endings.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``;
+test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
@@ -87,6 +87,22 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """Two statements of one person that the pipeline compared.
+
+    is_over: whether part of the earlier one no longer holds.  words: that part, where it is known.  is_repeated:
+    whether the later one says only what the earlier one says.
+    """
+
+    id: str
+    earlier: str
+    later: str
+    is_over: bool
+    is_repeated: bool
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Guarded:
     """A turn with a secret or an injected order, or one that only looks like it.  start, end: the secret's span."""
 
@@ -139,6 +155,10 @@ class Author:
     @cached_property
     def stories(self) -> tuple[Story, ...]:
         return tuple(_story(self, record) for record in self._records("stories"))
+
+    @cached_property
+    def endings(self) -> tuple[Ending, ...]:
+        return tuple(_ending(self, record) for record in self._records("endings"))
 
     @cached_property
     def guards(self) -> tuple[Guarded, ...]:
@@ -267,6 +287,15 @@ def _story(author: Author, record: dict[str, Any]) -> Story:
             (*claims, one["claim"]),
         )
     return Story(record["id"], tuple(turns), told)
+
+
+def _ending(author: Author, record: dict[str, Any]) -> Ending:
+    words = tuple(record.get("words") or ())
+    if not all(one in record["earlier"] for one in words) or (words and not record["over"]):
+        raise CorpusFault(
+            f"{record['id']}: words that are over are not of the earlier statement, or there should be none"
+        )
+    return Ending(record["id"], record["earlier"], record["later"], record["over"], record.get("repeats", False), words)
 
 
 def _guarded(author: Author, record: dict[str, Any]) -> Guarded:

@@ -16,19 +16,22 @@ from apps.adapters.classifiers.base import CHANGES, RELATIONS, TYPES, ChangeScor
 from apps.adapters.classifiers.encoder import load_encoder
 from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
-from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.local import FineTunedEmbedder, LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.change_rules import Sureness, words_over
-from training.changes import asked_about
-from training.corpus import SPLITS, Pair, Split, authors
+from apps.ingest.relatedness import OVER, REPEATED, given
+from training.changes import asked_about, related_of
+from training.corpus import SPLITS, Ending, Pair, Split, authors
 from training.turns import Turn, turns_of, wishes_of
 
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.5)
 SURE: Final = (0.5, 0.7, 0.9, 0.95, 0.98)
 SURE_OF_STYLE: Final = (0.5, 0.8, 0.9)
 SURE_OF_CHANGE: Final = (0.5, 0.75, 0.9)
+SURE_OF_END: Final = (0.3, Sureness().ends, 0.5, 0.7)
+SURE_OF_REPETITION: Final = (0.3, Sureness().repeats, 0.6)
 
 Found = Mapping[str, TurnScores]
 
@@ -53,7 +56,7 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     return {
         "split": split,
         "authors": len({turn.author for turn in turns}),
-        "weights": {"turns": tuned.digest, "style": style.digest, "pairs": pairs.pop("weights")},
+        "weights": {"turns": tuned.digest, "style": style.digest, **pairs.pop("weights")},
         "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
         "types": _types(turns, found),
         "forbidden": {str(at): _forbidden(turns, found, at) for at in SURE},
@@ -71,22 +74,28 @@ def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     """
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
-    tuned = read_tuned("pairs", weights)
-    reader = PairReader(load_encoder(tuned, folder, None), tokenizer, tuned.tensors)
+    tuned, endings = read_tuned("pairs", weights), read_tuned("endings", weights)
+    reader = PairReader(load_encoder(tuned, folder, None), tokenizer, {**tuned.tensors, **endings.tensors})
     pairs = [pair for author in authors(split) for pair in author.pairs]
     scores = [reader.read(pair.later, pair.earlier) for pair in pairs]
     meant = [pair.relation for pair in pairs]
     read = [max(one.relations, key=lambda name: one.relations[name]) for one in scores]
-    ended = [one.over for one in scores]
+    ended = [_changed(one) for one in scores]
     return {
-        "weights": tuned.digest,
+        "weights": {"pairs": tuned.digest, "endings": endings.digest},
         "pairs": len(pairs),
         "relations": _mean([one == other for one, other in zip(meant, read, strict=True)]),
         "f1": {name: _f1([one == name for one in meant], [one == name for one in read]) for name in RELATIONS},
         "changes": _changes([one in CHANGES for one in meant], ended),
         "words": _words(pairs, scores),
         "stories": _stories(split, reader),
+        "endings": {name: _endings(split, reader, is_story=name == "stories") for name in ("stories", "conversations")},
     }
+
+
+def _changed(scores: ChangeScores) -> float:
+    """Probability of a relation that is a change, 0..1."""
+    return sum(scores.relations[name] for name in CHANGES)
 
 
 def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
@@ -97,8 +106,31 @@ def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
         for story in author.stories:
             for later, earlier in asked_about(story, embedder):
                 meant.append(story.told.get((later, earlier), ("", ()))[0] in CHANGES)
-                ended.append(reader.read(story.turns[later], story.turns[earlier]).over)
+                ended.append(_changed(reader.read(story.turns[later], story.turns[earlier])))
     return {"asked_about": len(meant), "changes": _changes(meant, ended)}
+
+
+def _endings(split: Split, reader: PairReader, *, is_story: bool) -> dict[str, Any]:
+    """Recall and precision by threshold, over pairs of statements that the pipeline compared."""
+    embedder = FineTunedEmbedder()
+    found: list[Ending] = []
+    over, repeated = [], []
+    for author in authors(split):
+        if bool(author.stories) == is_story:
+            found += author.endings
+            chances = related_of([(one.later, one.earlier) for one in author.endings], embedder)
+            for one, related in zip(author.endings, chances, strict=True):
+                scores = reader.read(one.later, one.earlier)
+                over.append(given(scores.over, related, OVER))
+                repeated.append(given(scores.repeated, related, REPEATED))
+    return {
+        "pairs": len(found),
+        "over": {str(at): _found([one.is_over for one in found], [p >= at for p in over]) for at in SURE_OF_END},
+        "repeated": {
+            str(at): _found([one.is_repeated for one in found], [p >= at for p in repeated])
+            for at in SURE_OF_REPETITION
+        },
+    }
 
 
 def _changes(meant: Sequence[bool], ended: Sequence[float]) -> dict[str, dict[str, float]]:

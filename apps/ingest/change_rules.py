@@ -6,12 +6,12 @@ about the same thing, and which words no longer hold.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
-from apps.ingest.relatedness import NEAREST, likely
+from apps.ingest.relatedness import NEAREST, OVER, REPEATED, given, likely
 from text import patterns
 from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
 from text.extraction.finding import LIMIT, ORDER
@@ -28,7 +28,7 @@ _DENIED: Final = patterns.compile(
 )
 # Single-valued: there is one favourite of a kind at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
-_LIMIT_ENDS: Final = 0.75  # confidence needed to end a limit by a statement that is neither limit nor order
+_LIMIT_ENDS: Final = 0.6  # confidence needed to end a limit by a statement that is neither limit nor order
 _UNRELATED: Final = 0.8  # from here on the word rules are skipped: it is about something or someone else
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # Stems (by ``terms``) that say nothing by themselves once the object of a statement has ended.
@@ -54,9 +54,9 @@ class Sureness:
     word.  worth: of the later statement being worth keeping, below which it changes nothing.
     """
 
-    ends: float = 0.7
-    outdates: float = 0.5
-    repeats: float = 0.9
+    ends: float = 0.4
+    outdates: float = 0.2
+    repeats: float = 0.6
     word: float = 0.3
     worth: float = 0.1
 
@@ -108,10 +108,11 @@ def changes_among(
     """
     later = later[statement_start(fold(later)) :]
     nearest = sorted(range(len(earlier)), key=lambda place: -earlier[place][1])[:NEAREST]
-    wanted = [nearest[number] for number in likely(later, [earlier[place] for place in nearest])]
-    texts = [earlier[place][0] for place in wanted]
-    for place, text, scores in zip(wanted, texts, classifier.compare(later, texts), strict=True):
-        change = change_of(later, text, scores, sureness)
+    wanted = [(nearest[number], related) for number, related in likely(later, [earlier[place] for place in nearest])]
+    texts = [earlier[place][0] for place, _ in wanted]
+    for (place, related), text, scores in zip(wanted, texts, classifier.compare(later, texts), strict=True):
+        over, repeated = given(scores.over, related, OVER), given(scores.repeated, related, REPEATED)
+        change = change_of(later, text, replace(scores, over=over, repeated=repeated), sureness)
         if change is not None and (worth >= sureness.worth or change.effect is Effect.REPEATS):
             yield place, change
 
@@ -127,7 +128,7 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         return StatementChange(effect=Effect.OUTDATES) if words is None else _ending(earlier, words, over=scores.over)
     if scores.over >= sureness.outdates:
         return StatementChange(effect=Effect.OUTDATES)
-    if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):
+    if scores.repeated >= sureness.repeats and not _tells_more(later, earlier):
         return StatementChange(effect=Effect.REPEATS)
     return None
 

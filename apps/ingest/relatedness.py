@@ -22,6 +22,9 @@ WEIGHTS: Final = (4.033, -1.7, 11.596, 1.704, 0.355, 0.255, 0.458, -1.999, -2.45
 BIAS: Final = -1.745
 NEAREST: Final = 8  # nearest statements that are scored here
 READ: Final = 4  # at most so many of these go to the classifier
+# Exponents of ``given``, fitted by ``python -m training.endings`` with the heads.
+OVER: Final = 0.29
+REPEATED: Final = 0.45
 LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
 
 
@@ -55,15 +58,25 @@ def features(later: Words, earlier: Words, cosine: float) -> tuple[float, ...]:
     )
 
 
-def likely(later: str, earlier: Sequence[tuple[str, float]]) -> list[int]:
-    """Indexes of the statements that the classifier should read, likeliest first.  earlier: (text, cosine)."""
+def likely(later: str, earlier: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
+    """(index, relatedness) of the statements that the classifier should read, likeliest first.
+
+    earlier: (text, cosine).
+    """
     mine = Words.of(later)
     chances = [relatedness(mine, Words.of(text), cosine) for text, cosine in earlier]
     places = sorted(range(len(earlier)), key=lambda place: -chances[place])
-    return [place for place in places if chances[place] >= LIKELY][:READ]
+    return [(place, chances[place]) for place in places if chances[place] >= LIKELY][:READ]
 
 
 def relatedness(later: Words, earlier: Words, cosine: float) -> float:
     """Probability, 0..1, that the later statement changes or repeats the earlier one."""
     total = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, features(later, earlier, cosine), strict=True))
     return 1 / (1 + math.exp(-total))
+
+
+def given(chance: float, related: float, exponent: float) -> float:
+    """The classifier's probability for a pair, corrected by relatedness: its odds, times those of relatedness to this
+    power.  Both 0..1."""
+    odds: float = chance / max(1 - chance, 1e-6) * (related / max(1 - related, 1e-6)) ** exponent
+    return odds / (1 + odds)

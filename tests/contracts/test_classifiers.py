@@ -90,6 +90,8 @@ def test_each_of_what_was_said_before_has_its_scores(classifier: Classifier, lat
         assert set(scores.relations) == set(RELATIONS)
         assert sum(scores.relations.values()) == pytest.approx(1, abs=1e-4)
         assert all(0 <= chance <= 1 for chance in scores.relations.values())
+        assert 0 <= scores.over <= 1
+        assert 0 <= scores.repeated <= 1
         assert all(0 <= word.over <= 1 and text[word.start : word.end].strip() for word in scores.words)
         assert [word.start for word in scores.words] == sorted(word.start for word in scores.words)
 
@@ -161,6 +163,8 @@ def test_it_tells_a_change_from_what_only_looks_like_one(folder: Path) -> None:
     over = {lives[word.start : word.end].strip(".,") for word in moved.words if word.over >= 0.5}
     assert "York" in over
     assert not over & {"wife", "Anna", "twins"}
+    assert max(sister.over, again.over) < 0.2 < 0.6 < moved.over
+    assert max(sister.repeated, moved.repeated) < 0.05 < 0.1 < again.repeated
     for scores in (sister, again):
         assert scores.relations["replaces"] + scores.relations["ends"] < 0.5
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.adapters.classifiers.base import RELATIONS, ChangeScores, WordScore
+from apps.adapters.classifiers.base import CHANGES, RELATIONS, ChangeScores, WordScore
 from apps.ingest.change_rules import Effect, StatementChange, Sureness, change_of, may_change, says_nothing
 
 YORK = "I live in York, with my wife Anna."
@@ -17,7 +17,9 @@ def scores(earlier: str, *over: str, **relations: float) -> ChangeScores:
         at = earlier.index(word, at)
         words.append(WordScore(at, at + len(word), 0.9 if word.strip(".,") in over else 0.1))
         at += len(word)
-    return ChangeScores(relations=dict.fromkeys(RELATIONS, 0.0) | relations, words=words)
+    chance = sum(relations.get(name, 0.0) for name in CHANGES)
+    every = dict.fromkeys(RELATIONS, 0.0) | relations
+    return ChangeScores(relations=every, over=chance, repeated=every["repeats"], words=words)
 
 
 def words_of(change: StatementChange | None, earlier: str) -> list[str]:

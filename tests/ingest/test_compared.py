@@ -211,7 +211,7 @@ def test_an_order_is_only_marked_by_what_is_neither_order_nor_limit(scope: Scope
     assert (memory.ended, memory.validity, memory.outdated_by) == ([], "current", blue)
 
 
-@pytest.mark.parametrize(("sure", "ends"), [(0.6, False), (0.9, True)])
+@pytest.mark.parametrize(("sure", "ends"), [(0.4, False), (0.9, True)])
 def test_a_limit_ends_by_what_is_none_only_where_that_is_very_sure(
     scope: Scope, settings: Any, monkeypatch: pytest.MonkeyPatch, sure: float, *, ends: bool
 ) -> None:
@@ -221,7 +221,7 @@ def test_a_limit_ends_by_what_is_none_only_where_that_is_very_sure(
     monkeypatch.setattr(
         FakeClassifier,
         "_compared",
-        lambda *args: replace(scored(*args), relations={**rest, "replaces": sure}),
+        lambda *args: replace(scored(*args), relations={**rest, "replaces": sure}, over=sure),
     )
     limit = stored(scope, "Nobody may paint the shed: it has to stay painted green.", importance=0.9)
     blue = stored(scope, BLUE, day=1)

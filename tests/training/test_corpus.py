@@ -142,3 +142,19 @@ def test_a_fault_of_the_format_is_named(tmp_path: Path, record: dict[str, object
 
     with pytest.raises(CorpusFault, match="a1"):
         _ = Author("a1", "train", "en", "terse", root=tmp_path).utterances
+
+
+@pytest.mark.parametrize("author", [one for one in EVERY if one.endings], ids=lambda author: author.id)
+def test_endings_are_of_authors_whose_texts_the_comparer_does_not_learn_from(author: Author) -> None:
+    assert {one.is_over for one in author.endings} <= {True, False}
+    assert all(one.later.strip() and one.earlier.strip() for one in author.endings)
+    assert author.split != "test"
+    assert not author.pairs or author.split == "validation"
+
+
+def test_there_are_enough_endings_of_both_kinds_of_text() -> None:
+    train = [author for author in EVERY if author.split == "train"]
+    for has_stories in (True, False):
+        told = [one.is_over for author in train if bool(author.stories) == has_stories for one in author.endings]
+        assert len(told) >= 2_000
+        assert 0.2 <= sum(told) / len(told) <= 0.8

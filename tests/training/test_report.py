@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.embedders.minilm.low_rank import FOLDER
+from apps.ingest.change_rules import Sureness
 from apps.ingest.orders import STYLE_FROM
 from apps.recall.default_ranking import WEIGHTS_FILE as RANKING_WEIGHTS
 
@@ -22,7 +23,7 @@ CHOSEN = "0.1"  # GATE_KEEP_FROM
 def test_it_is_of_these_weights() -> None:
     files = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in FOLDER.glob("*.safetensors")}
 
-    assert REPORT["weights"] == {name: files[name] for name in ("turns", "style", "pairs")}
+    assert REPORT["weights"] == {name: files[name] for name in ("turns", "style", "pairs", "endings")}
     assert RANKING["encoder"] == files["retrieval"]
     assert RERANKING["weights"] == files["rerank"]
     assert RANKING["sha256"] == hashlib.sha256(RANKING_WEIGHTS.read_bytes()).hexdigest()
@@ -55,6 +56,15 @@ def test_changes_by_authors_it_has_not_learned_from_are_noticed() -> None:
     assert pairs["words"]["precision"] >= 0.75
     assert pairs["stories"]["changes"]["0.5"]["recall"] >= 0.70
     assert pairs["stories"]["changes"]["0.5"]["precision"] >= 0.80
+
+
+@pytest.mark.parametrize(("texts", "precision"), [("stories", 0.75), ("conversations", 0.62)])
+def test_statements_that_the_pipeline_compares_end_where_they_are_over(texts: str, precision: float) -> None:
+    found = REPORT["pairs"]["endings"][texts]
+
+    assert found["pairs"] >= 400
+    assert found["over"][str(Sureness().ends)]["recall"] >= 0.7
+    assert found["over"][str(Sureness().ends)]["precision"] >= precision
 
 
 @pytest.mark.parametrize("kind", ["dialogue", "notes", "chat"])

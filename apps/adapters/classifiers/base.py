@@ -56,16 +56,14 @@ class WordScore(NamedTuple):
 class ChangeScores:
     """Scores of an earlier statement, given a later one.  relations: by name, each 0..1, sum to 1.
 
+    over: probability that part of it no longer holds.  repeated: that the later one says nothing else.  Both 0..1.
     words: of the earlier statement, in order, up to the model's input limit.
     """
 
     relations: Mapping[str, float]
+    over: float
+    repeated: float
     words: Sequence[WordScore]
-
-    @property
-    def over(self) -> float:
-        """Probability that part of it no longer holds, 0..1."""
-        return sum(self.relations[name] for name in CHANGES)
 
 
 @runtime_checkable

@@ -48,7 +48,8 @@ class LocalClassifier:
         return TurnReader(encode, tokenizer, {**tensors, **read_tuned("style").tensors})
 
     def _load_pairs(self) -> PairReader:
-        return PairReader(*self._load("pairs"))
+        encode, tokenizer, tensors = self._load("pairs")
+        return PairReader(encode, tokenizer, {**tensors, **read_tuned("endings").tensors})
 
     def _load(self, name: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
         loaded = load_model(name, self._cache_folder)

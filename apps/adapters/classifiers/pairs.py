@@ -53,6 +53,12 @@ def pair(later: str, earlier: str, tokenizer: WordPiece) -> Pair:
     return Pair([*ids, SEP], (1, end_of_later), (end_of_later + 1, len(ids)), words, spans)
 
 
+def hidden_layer(tensors: Mapping[str, Array], rows: Array, one: Pair) -> Array:
+    """Input of the heads for a pair.  rows: (tokens, in), the encoded pair.  Returns shape (hidden,)."""
+    made: Array = gelu(logits(tensors, "hidden", compared(rows, one.later, one.earlier)))
+    return made
+
+
 class PairReader:
     """Scores pairs of statements.  Thread-safe if ``encode`` is."""
 
@@ -62,13 +68,15 @@ class PairReader:
     def read(self, later: str, earlier: str) -> ChangeScores:
         one = pair(later, earlier, self._tokenizer)
         if not one.words or one.later[0] == one.later[1]:
-            return ChangeScores(relations=_UNRELATED, words=[])
+            return ChangeScores(relations=_UNRELATED, over=0.0, repeated=0.0, words=[])
         rows = self._encode(one.ids)
-        hidden = gelu(logits(self._tensors, "hidden", compared(rows, one.later, one.earlier)))
+        hidden = hidden_layer(self._tensors, rows, one)
         chances = softmax(logits(self._tensors, "relation", hidden))
         words = np.stack([rows[slice(*word)].mean(0) for word in one.words])
-        over = sigmoid(logits(self._tensors, "ended", words)[:, 0])
+        ended = sigmoid(logits(self._tensors, "ended", words)[:, 0])
         return ChangeScores(
             relations=dict(zip(RELATIONS, map(float, chances), strict=True)),
-            words=[WordScore(*span, float(chance)) for span, chance in zip(one.spans, over, strict=True)],
+            over=float(sigmoid(logits(self._tensors, "over", hidden))[0]),
+            repeated=float(sigmoid(logits(self._tensors, "repeated", hidden))[0]),
+            words=[WordScore(*span, float(chance)) for span, chance in zip(one.spans, ended, strict=True)],
         )
