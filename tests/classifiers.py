@@ -64,7 +64,7 @@ class FakeClassifier:
         relations = {name: chance if name == relation else (1 - chance) / 4 for name in RELATIONS}
         return ChangeScores(
             relations=relations,
-            over=0.3 if is_doubtful else sum(relations[name] for name in CHANGES),
+            over=0.2 if is_doubtful else sum(relations[name] for name in CHANGES),
             repeated=relations["repeats"],
             words=[WordScore(*one, 0.95 if at < one[1] and one[0] < at + len(words) else 0.05) for one in spans],
         )

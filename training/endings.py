@@ -6,7 +6,6 @@ statements.  The comparer itself stays as it is.  Writes their weights and print
 """
 
 import argparse
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +20,13 @@ from apps.adapters.embedders.local import FineTunedEmbedder
 from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from apps.ingest.relatedness import log_odds
 from training.changes import related_of, repetitions
 from training.corpus import authors
 from training.logistic import fit_logistic
 from training.train import write_report, write_weights
 
 DECAY: Final = {"over": 0.03, "repeated": 0.003}
-NEAR_ZERO: Final = 1e-4
 REDUNDANT: Final = 0.5  # weight of a turn that only repeats another
 
 
@@ -53,9 +52,8 @@ def examples(weights: Path) -> Iterator[Example]:
         for (texts, labels), related in zip(known, chances, strict=True):
             one = pair(*texts, tokenizer)
             if one.words and one.later[0] < one.later[1]:
-                odds = math.log(max(related, NEAR_ZERO) / max(1 - related, NEAR_ZERO))
                 row = hidden_layer(tuned.tensors, encode(one.ids), one)
-                yield Example(np.append(row, odds).astype(np.float32), *labels)
+                yield Example(np.append(row, log_odds(related)).astype(np.float32), *labels)
 
 
 def fit(found: Sequence[Example]) -> tuple[dict[str, NDArray[np.float16]], dict[str, float]]:

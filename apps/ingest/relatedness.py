@@ -22,9 +22,10 @@ WEIGHTS: Final = (4.033, -1.7, 11.596, 1.704, 0.355, 0.255, 0.458, -1.999, -2.45
 BIAS: Final = -1.745
 NEAREST: Final = 8  # nearest statements that are scored here
 READ: Final = 4  # at most so many of these go to the classifier
+MOST: Final = 0.9
 # Exponents of ``given``, fitted by ``python -m training.endings`` with the heads.
-OVER: Final = 0.29
-REPEATED: Final = 0.45
+OVER: Final = 0.36
+REPEATED: Final = 0.58
 LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
 
 
@@ -75,8 +76,14 @@ def relatedness(later: Words, earlier: Words, cosine: float) -> float:
     return 1 / (1 + math.exp(-total))
 
 
+def log_odds(related: float) -> float:
+    """Log-odds of a relatedness of at most MOST: "locker 12" and "locker 7" are not one thing."""
+    bounded = min(max(related, LIKELY), MOST)
+    return math.log(bounded / (1 - bounded))
+
+
 def given(chance: float, related: float, exponent: float) -> float:
     """The classifier's probability for a pair, corrected by relatedness: its odds, times those of relatedness to this
     power.  Both 0..1."""
-    odds: float = chance / max(1 - chance, 1e-6) * (related / max(1 - related, 1e-6)) ** exponent
+    odds = max(chance, 1e-6) / max(1 - chance, 1e-6) * math.exp(exponent * log_odds(related))
     return odds / (1 + odds)

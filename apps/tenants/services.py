@@ -117,13 +117,13 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
 def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> Tenant:
     """Change policies of the tenant.  Raises UnknownPolicy.
 
-    key_deletes: what API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days. new_spaces: profile of
-    new spaces, ``searchable`` or ``sealed``. changes: whether a new value of a claim replaces the older one, or both
-    stay as disputed. instructions: which extracted instructions wait for review; ``style``: all except a user's wishes
-    that are, or may be, about the style of answers. session_summaries: whether sessions are summarized without being
-    asked. ai_extract: whether a language model may read input. ai_rerank: whether a cross-encoder may read results.
-    break_glass: whether operators may read a space in an emergency. require_second_factor: whether a password is never
-    sufficient for a confirmation.
+    key_deletes: what API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: profile
+    of new spaces, ``searchable`` or ``sealed``.  changes: whether a new value of a claim replaces the older one, or
+    both stay as disputed.  instructions: which extracted instructions wait for review; ``style``: all except a user's
+    wishes that are, or may be, about the style of answers.  session_summaries: whether sessions are summarized without
+    being asked.  ai_extract: whether a language model may read input.  ai_rerank: whether a cross-encoder may read
+    results.  break_glass: whether operators may read a space in an emergency.  require_second_factor: whether a
+    password is never sufficient for a confirmation.
     """
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy

@@ -229,6 +229,7 @@ def test_a_remembered_wish_changes_no_instruction(acme: OpenedTenant, scope: Sco
 
     assert instructions(scope) == german.memory_ids
     assert OCCASIONS[0] in live_texts(scope)
+    assert list_decisions(scope, limit=5, now=NOW + timedelta(days=2))[0] == []
 
 
 @pytest.mark.parametrize("policy", ["review", "keep"])
