@@ -31,7 +31,7 @@ SURE: Final = (0.5, 0.7, 0.9, 0.95, 0.98)
 SURE_OF_STYLE: Final = (0.5, 0.8, 0.9)
 SURE_OF_CHANGE: Final = (0.5, 0.75, 0.9)
 SURE_OF_END: Final = (0.3, Sureness().ends, 0.5, 0.7)
-SURE_OF_REPETITION: Final = (0.3, Sureness().repeats, 0.6)
+SURE_OF_REPETITION: Final = (0.3, Sureness().repeats)
 
 Found = Mapping[str, TurnScores]
 
@@ -86,7 +86,7 @@ def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
         "pairs": len(pairs),
         "relations": _mean([one == other for one, other in zip(meant, read, strict=True)]),
         "f1": {name: _f1([one == name for one in meant], [one == name for one in read]) for name in RELATIONS},
-        "changes": _changes([one in CHANGES for one in meant], ended),
+        "changes": _by_threshold([one in CHANGES for one in meant], ended, SURE_OF_CHANGE),
         "words": _words(pairs, scores),
         "stories": _stories(split, reader),
         "endings": {name: _endings(split, reader, is_story=name == "stories") for name in ("stories", "conversations")},
@@ -107,7 +107,7 @@ def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
             for later, earlier in asked_about(story, embedder):
                 meant.append(story.told.get((later, earlier), ("", ()))[0] in CHANGES)
                 ended.append(_changed(reader.read(story.turns[later], story.turns[earlier])))
-    return {"asked_about": len(meant), "changes": _changes(meant, ended)}
+    return {"asked_about": len(meant), "changes": _by_threshold(meant, ended, SURE_OF_CHANGE)}
 
 
 def _endings(split: Split, reader: PairReader, *, is_story: bool) -> dict[str, Any]:
@@ -125,17 +125,16 @@ def _endings(split: Split, reader: PairReader, *, is_story: bool) -> dict[str, A
                 repeated.append(given(scores.repeated, related, REPEATED))
     return {
         "pairs": len(found),
-        "over": {str(at): _found([one.is_over for one in found], [p >= at for p in over]) for at in SURE_OF_END},
-        "repeated": {
-            str(at): _found([one.is_repeated for one in found], [p >= at for p in repeated])
-            for at in SURE_OF_REPETITION
-        },
+        "over": _by_threshold([one.is_over for one in found], over, SURE_OF_END),
+        "repeated": _by_threshold([one.is_repeated for one in found], repeated, SURE_OF_REPETITION),
     }
 
 
-def _changes(meant: Sequence[bool], ended: Sequence[float]) -> dict[str, dict[str, float]]:
-    """Recall and precision by threshold.  meant: whether something ended; ended: its predicted probability."""
-    return {str(at): _found(meant, [chance >= at for chance in ended]) for at in SURE_OF_CHANGE}
+def _by_threshold(
+    meant: Sequence[bool], chances: Sequence[float], thresholds: Sequence[float]
+) -> dict[str, dict[str, float]]:
+    """Recall and precision by threshold.  meant: what is true; chances: its predicted probability."""
+    return {str(at): _found(meant, [chance >= at for chance in chances]) for at in thresholds}
 
 
 def _words(pairs: Sequence[Pair], scores: Sequence[ChangeScores]) -> dict[str, float]:

@@ -5,7 +5,7 @@ without a label counts as chatter, with a lower weight.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from apps.adapters.classifiers.tokens import Span, Tokens, tokenize
@@ -48,12 +48,12 @@ class Turn:
     text: str
     tokens: Tokens
     sentences: list[Sentence]
-    types: list[tuple[Span, dict[str, float]]]
-    forbidden: float
-    secret: Span | None
-    secret_weight: float
     parts: list[list[Span]]
-    said: Utterance | None
+    types: list[tuple[Span, dict[str, float]]] = field(default_factory=list)
+    forbidden: float = 0.0
+    secret: Span | None = None
+    secret_weight: float = 0.0
+    said: Utterance | None = None
 
 
 def turns_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
@@ -99,7 +99,6 @@ def _spoken(author: Author, said: Utterance, tokenizer: WordPiece) -> Turn:
         sentences=[_sentence(said, span, reached) for span, reached in cut],
         types=types,
         forbidden=float(is_forbidden),
-        secret=None,
         secret_weight=0.0 if is_forbidden else UNASKED,
         parts=parts,
         said=said,
@@ -138,12 +137,10 @@ def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
         text=said.text,
         tokens=tokens,
         sentences=found,
-        types=[],
         forbidden=float(said.kind != "innocent"),
         secret=tokens.range_of(secret) if secret else None,
         secret_weight=1.0,
         parts=parts,
-        said=None,
     )
 
 
@@ -163,10 +160,5 @@ def _wishful(author: Author, said: Wishful, tokenizer: WordPiece) -> Turn:
         text=said.text,
         tokens=tokens,
         sentences=found,
-        types=[],
-        forbidden=0.0,
-        secret=None,
-        secret_weight=0.0,
         parts=parts,
-        said=None,
     )

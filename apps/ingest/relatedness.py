@@ -22,11 +22,11 @@ WEIGHTS: Final = (4.033, -1.7, 11.596, 1.704, 0.355, 0.255, 0.458, -1.999, -2.45
 BIAS: Final = -1.745
 NEAREST: Final = 8  # nearest statements that are scored here
 READ: Final = 4  # at most so many of these go to the classifier
-MOST: Final = 0.9
+LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
+MOST: Final = 0.9  # highest value that ``given`` counts
 # Exponents of ``given``, fitted by ``python -m training.endings`` with the heads.
 OVER: Final = 0.36
 REPEATED: Final = 0.58
-LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,11 +153,16 @@ def test_how_a_user_wants_to_be_answered_takes_effect_when_they_say_it(
 OCCASIONS = ("When I ask about boats, lead with the length.", "Numbers twice whenever you read aloud, please.")
 
 
+def all_are_instructions(settings: Any, **options: Any) -> None:
+    """Use a classifier for which every sentence is an instruction.  options: more of ``FakeClassifier``."""
+    options = {"types": {" ": "instruction"}, **options}
+    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+
+
 @pytest.fixture
 def credulous(settings: Any) -> None:
     """A classifier that takes everything for a wish about style."""
-    options = {"types": {" ": "instruction"}, "style": [" "]}
-    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+    all_are_instructions(settings, style=[" "])
 
 
 @pytest.mark.parametrize("wish", OCCASIONS)
@@ -178,8 +183,7 @@ def test_what_the_classifier_takes_for_a_wish_about_style_takes_effect(
 def test_what_no_rule_knows_waits_unless_the_classifier_is_sure(
     acme: OpenedTenant, scope: Scope, settings: Any, wish: str
 ) -> None:
-    options = {"types": {" ": "instruction"}}
-    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+    all_are_instructions(settings)
     set_policy(acme.tenant, instructions="style", actor="test", now=NOW)
 
     assert say(scope, wish).counts == {"pending": 1}
@@ -189,8 +193,7 @@ def test_what_no_rule_knows_waits_unless_the_classifier_is_sure(
 @pytest.fixture
 def doubtful(settings: Any) -> None:
     """A classifier for which every instruction might be a wish about style."""
-    options = {"types": {" ": "instruction"}, "doubted": [" "]}
-    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+    all_are_instructions(settings, doubted=[" "])
 
 
 @pytest.mark.parametrize("wish", OCCASIONS)
@@ -220,8 +223,7 @@ def test_what_may_come_from_elsewhere_or_does_something_is_not_remembered_either
 
 
 def test_a_remembered_wish_changes_no_instruction(acme: OpenedTenant, scope: Scope, settings: Any) -> None:
-    options = {"types": {" ": "instruction"}, "doubted": ["boats"], "changes": {"boats": "German"}}
-    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+    all_are_instructions(settings, doubted=["boats"], changes={"boats": "German"})
     set_policy(acme.tenant, instructions="style", actor="test", now=NOW)
     german = say(scope, "Always answer in German.", importance=0.8)
 

@@ -44,14 +44,13 @@ class LocalClassifier:
         self.compare("warm", ["cold"])
 
     def _load_turns(self) -> TurnReader:
-        encode, tokenizer, tensors = self._load("turns")
-        return TurnReader(encode, tokenizer, {**tensors, **read_tuned("style").tensors})
+        return TurnReader(*self._load("turns", "style"))
 
     def _load_pairs(self) -> PairReader:
-        encode, tokenizer, tensors = self._load("pairs")
-        return PairReader(encode, tokenizer, {**tensors, **read_tuned("endings").tensors})
+        return PairReader(*self._load("pairs", "endings"))
 
-    def _load(self, name: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
-        loaded = load_model(name, self._cache_folder)
+    def _load(self, name: str, heads: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
+        """A model, with the tensors of the heads that were fitted to it."""
+        encode, tokenizer, tensors = load_model(name, self._cache_folder)
         logger.info("classifier loaded")
-        return loaded
+        return encode, tokenizer, {**tensors, **read_tuned(heads).tensors}
