@@ -1,4 +1,4 @@
-"""The type of answer that a question expects, whether a text contains one, and whether the present is asked about.
+"""The type of answer that a question expects, whether a text contains one, and the time that is asked about.
 
 Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time answers
 "when", one with a number "how many", one with a name "who" and "where".
@@ -44,7 +44,14 @@ _KINDS: Final = (
 
 _NOW: Final = patterns.compile(
     r"\b(?:now|currently|current|these days|nowadays|at the moment|at present|today|still|any ?more|latest|lately|"
-    r"in the end|final(?:ly)?)\b",
+    r"in the end|final(?:ly)?|after all|last (?:count|time))\b",
+    patterns.IGNORECASE,
+)
+_PAST: Final = patterns.compile(
+    r"\b(?:did|was|were|had|(?:did|was|were|had)n['’]?t|used to|ago|originally|initially|at first|before|back then|"
+    r"yesterday)\b|"
+    r"\b(?:who|what|which(?: \w+)?|whose \w+)\s+"
+    r"(?:\w\w+[^\We]ed|gave|came|took|went|got|made|said|told|found|left|lost|won|paid|broke|bought|brought|sent|wrote)\b",
     patterns.IGNORECASE,
 )
 
@@ -52,6 +59,11 @@ _NOW: Final = patterns.compile(
 def asks_about_now(question: str) -> bool:
     """Whether the question asks what holds now, as in "where does she work these days"."""
     return _NOW.search(question) is not None
+
+
+def asks_about_the_past(question: str) -> bool:
+    """Whether the question asks about the past, as in "where did she work before".  English only."""
+    return not asks_about_now(question) and _PAST.search(question) is not None
 
 
 def kinds_expected(question: str) -> int:

@@ -53,7 +53,14 @@ PRIOR: Final[Mapping[str, float]] = {
     "length": 0.04, "question": -0.1, "answer": 0.03, "expected": 0.12, "continuity": 0.05, "newest": 0.1,
     "recent": 0.0,
 }  # fmt: skip
-FIXED: Final = frozenset({"continuity"})  # no question of the corpus is asked from within a session
+# Not learned.  No question of the corpus is asked from within a session.  In dialogues there is no assistant, and what
+# was told long ago is asked for as often, though not in ours.
+FIXED: Final[Mapping[Kind, Mapping[str, float]]] = {
+    "dialogue": {"continuity": 0.05, "authored": 0.0, "recent": 0.0},
+    "notes": {"continuity": 0.05},
+    "chat": {"continuity": 0.05},
+    "non_english": {"continuity": 0.05},
+}
 NAMES: Final = (*OWN, *OTHER)
 
 
@@ -126,13 +133,13 @@ def _candidates(turns: Sequence[ScannedTurn], question: Question, embedder: Embe
     ]
 
 
-def learn(asked: Sequence[Asked]) -> dict[str, float]:
-    """The weights that rank the answers of these questions first."""
+def learn(asked: Sequence[Asked], fixed: Mapping[str, float]) -> dict[str, float]:
+    """The weights that rank the answers of these questions first.  fixed: weights that are not learned."""
     torch.set_num_threads(1)
     lists = [_as_tensors(one) for one in asked if one.right]
-    prior = torch.tensor([PRIOR[name] for name in NAMES]) * SHARPNESS
+    prior = torch.tensor([{**PRIOR, **fixed}[name] for name in NAMES]) * SHARPNESS
     weights, session = prior.clone().requires_grad_(), torch.tensor(PRIOR["session"], requires_grad=True)
-    free = torch.tensor([float(name not in FIXED) for name in NAMES])
+    free = torch.tensor([float(name not in fixed) for name in NAMES])
     optimizer = torch.optim.Adam([weights, session], lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     values, together, right, there = _padded(lists)
@@ -240,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     embedder = FineTunedEmbedder()
     train, unseen = _of("train", embedder), _of("validation", embedder)
-    weights = {**learned_weights(), **{kind: learn(train[kind]) for kind in options.kinds}}
+    weights = {**learned_weights(), **{kind: learn(train[kind], FIXED[kind]) for kind in options.kinds}}
     options.out.write_text(json.dumps(weights, indent=2) + "\n")
     report = {
         "vectors alone": {

@@ -188,12 +188,11 @@ def neighbours(
     return _strongest(steps, limit)
 
 
-def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int, bool]]:
-    """Pairs of these memories with an open contradiction, the stronger first; and whether the second is only doubted.
+def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of these memories with an open contradiction, the stronger first.
 
-    The stronger has the higher confidence, or else is newer; but a memory that the other may have outdated is the
-    weaker.  If the other has ended the contradicting part of a memory, there is no pair: the rest contradicts nothing.
-    Inside the transaction.
+    The stronger has the higher confidence, or else is newer; but a memory that the other may have outdated, or of which
+    it has ended a part, is the weaker.  Inside the transaction.
     """
     if len(memory_ids) < 2:
         return []
@@ -201,24 +200,19 @@ def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> 
         cursor.execute(
             "select distinct edge.from_memory_id, edge.to_memory_id, "
             "case when other.outdated_by_id = one.id then true when one.outdated_by_id = other.id then false "
-            "else (one.confidence, one.id) > (other.confidence, other.id) end, "
-            "coalesce(other.outdated_by_id = one.id or one.outdated_by_id = other.id, false) "
+            "when other.said_ct is not null then true "
+            "else (one.confidence, one.id) > (other.confidence, other.id) end "
             "from unnest(%s::bigint[]) near(id) "
             "cross join lateral (select * from edges_memoryedge where tenant_id = %s and from_memory_id = near.id "
             "and space_id = %s and type = %s and resolved_at is null and to_memory_id = any(%s)) edge "
             "cross join lateral (select id, confidence, outdated_by_id from memories_memory "
             "where tenant_id = %s and id = edge.from_memory_id limit 1) one "
             "cross join lateral (select id, confidence, outdated_by_id, said_ct from memories_memory "
-            "where tenant_id = %s and id = edge.to_memory_id limit 1) other "
-            "where other.said_ct is null or other.outdated_by_id = one.id order by 1, 2",
+            "where tenant_id = %s and id = edge.to_memory_id limit 1) other order by 1, 2",
             [list(memory_ids), scope.tenant_id, space.id, CONTRADICTION, list(memory_ids), scope.tenant_id,
              scope.tenant_id],
         )  # fmt: skip
-        pairs = [
-            (one, other, is_doubted) if is_first else (other, one, is_doubted)
-            for one, other, is_first, is_doubted in cursor.fetchall()
-        ]
-    return list(dict.fromkeys(pairs))
+        return [(one, other) if is_first else (other, one) for one, other, is_first in cursor.fetchall()]
 
 
 def _one_way(

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from apps.recall.ranking import Features, Ranked, Weights, build_ranked, in_order
+from apps.recall.ranking import Features, Ranked, Weights, build_ranked, in_order, times_of
 
 Kind = Literal["dialogue", "notes", "chat", "non_english"]
 
@@ -23,7 +23,8 @@ FACTORS: Final = (*OWN, "session", *OTHER)
 
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # weight of the previous turn in a turn's own score
 LONGEST: Final = 25  # content terms; more add nothing to the length factor
-LONG: Final = 20  # content terms of the average candidate of an assistant chat; notes are shorter
+MONTH: Final = 30 * 86_400.0  # seconds; of candidates that lie closer together, the newest is hardly newer
+LONG: Final = 20  # content terms of the average candidate of a chat; notes are shorter
 
 
 def rank_default(candidates: Sequence[Features], *, weights: Weights | None = None) -> list[Ranked]:
@@ -60,11 +61,11 @@ def default_weights(candidates: Sequence[Features], asked: Weights | None) -> We
 def kind_of(candidates: Sequence[Features]) -> Kind:
     """``non_english`` if most are in other languages, whose words say more than vectors of an English encoder.
 
-    Else ``dialogue`` without an assistant; with one ``chat`` if the turns are long, or ``notes``.
+    Else ``dialogue`` of several speakers without an assistant; else ``chat`` if the turns are long, or ``notes``.
     """
     if 2 * sum(one.is_english for one in candidates) < len(candidates):
         return "non_english"
-    if not any(one.from_assistant for one in candidates):
+    if not any(one.from_assistant for one in candidates) and len({one.speaker for one in candidates}) > 1:
         return "dialogue"
     return "chat" if sum(one.length for one in candidates) >= LONG * len(candidates) else "notes"
 
@@ -83,7 +84,12 @@ def highest_score(given: Weights) -> float:
 
 
 def own_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
-    """The unweighted factors ``OWN`` of each candidate."""
+    """The unweighted factors ``OWN`` of each candidate.
+
+    authored: said by a person, if an assistant said others.  Without one, unrelated memories have no common part of a
+    score, which would outrank what relations carry; for the same reason ``length`` in ``other_values`` is relative.
+    """
+    has_assistant = any(one.from_assistant for one in candidates)
     most = max(one.words + PREVIOUS_WORDS * one.previous_words for one in candidates) or 1.0
     return [
         {
@@ -91,7 +97,7 @@ def own_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
             "lexical": (one.words + PREVIOUS_WORDS * one.previous_words) / most,
             "coverage": one.coverage_in_context,
             "actor": float(one.is_actor),
-            "authored": float(not one.from_assistant),
+            "authored": float(has_assistant and not one.from_assistant),
         }
         for one in candidates
     ]
@@ -100,17 +106,16 @@ def own_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
 def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
     """The unweighted factors ``OTHER`` of each candidate.
 
-    length: above that of the shortest candidate, so that unrelated memories have no common part of a score, which
-    would outrank what relations carry.
+    length: above that of the shortest candidate.
     newest, recent: place in time from the oldest candidate, 0, to the newest, 1, for a question that asks what holds
-    now, and for any other.
+    now, and for any other; 0 if it asks about the past.
     """
-    times = [(one.said_at or one.created_at).timestamp() for one in candidates]
+    times = [at.timestamp() for at in times_of(candidates)]
     first, last = min(times), max(times)
     shortest = min(map(length_of, candidates))
     values = []
     for one, at in zip(candidates, times, strict=True):
-        place = (at - first) / (last - first) if last > first else 0.0
+        place = (at - first) / max(last - first, MONTH)
         values.append({
             "date": one.date_match,
             "length": length_of(one) - shortest,
@@ -119,7 +124,7 @@ def other_values(candidates: Sequence[Features]) -> list[dict[str, float]]:
             "expected": float(one.is_expected),
             "continuity": float(one.in_session),
             "newest": place if one.asks_now else 0.0,
-            "recent": 0.0 if one.asks_now else place,
+            "recent": 0.0 if one.asks_now or one.asks_past else place,
         })  # fmt: skip
     return values
 

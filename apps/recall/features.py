@@ -124,6 +124,8 @@ def compute_features(
         if before and before.found
         else coverage,
         asks_now=question.asks_now,
+        asks_past=question.asks_past,
+        speaker=turn.actor,
         is_actor=turn.actor in question.actors,
         from_assistant=turn.from_assistant,
         session=turn.session,

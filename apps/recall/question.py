@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from apps.core.plaintext import Plaintext
 from apps.memories.times import Window
 from text import dates, patterns
-from text.answer_types import asks_about_now, kinds_expected
+from text.answer_types import asks_about_now, asks_about_the_past, kinds_expected
 from text.terms import terms
 
 MAX_CHARACTERS = 8_000
@@ -46,8 +46,8 @@ class Question:
     """text: as asked.  first_person: for the embedder, with participants' names in the first person, as in memories.
 
     terms: search terms without participants' names.  actors: the participants' keyed tokens.  expected: types of
-    answer, as bits (``text.answer_types``).  asks_now: it asks what holds now.  window: the relative time [from, to)
-    that it names, such as "last week".
+    answer, as bits (``text.answer_types``).  asks_now, asks_past: it asks what holds now, or about the past; in other
+    languages than English neither is seen.  window: the relative time [from, to) that it names, such as "last week".
     """
 
     text: Plaintext
@@ -58,6 +58,7 @@ class Question:
     expected: int
     intent: str
     asks_now: bool = False
+    asks_past: bool = False
     window: tuple[datetime, datetime] | None = None
 
     @property
@@ -93,6 +94,7 @@ def ask(
         expected=kinds_expected(text),
         intent=_intent(text),
         asks_now=asks_about_now(text),
+        asks_past=asks_about_the_past(text),
         window=asked_window(text, now) if now is not None else None,
     )
 

@@ -5,7 +5,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,8 +19,9 @@ class Features:
     cosine, previous_cosine: of it and of the previous turn, with the question.  similarity: between those two turns.
     words, previous_words: exact BM25.  coverage, coverage_in_context: share, 0..1, of the question's words by weight
     (idf) that are in it, and in it or the previous turn.  The previous turn's values are 0 at the start of a session.
-    asks_now: the question asks what holds now.
-    follows_question: the previous turn is a question.  is_expected: it contains an answer of the expected kind.
+    asks_now, asks_past: the question asks what holds now, or about the past.
+    speaker: keyed token.  follows_question: the previous turn is a question.  is_expected: it contains an answer of the
+    expected kind.
     is_english: no other language was detected in it.
     """
 
@@ -34,6 +35,8 @@ class Features:
     coverage: float = 0.0
     coverage_in_context: float = 0.0
     asks_now: bool = False
+    asks_past: bool = False
+    speaker: int | None = None
     is_actor: bool = False
     from_assistant: bool = False
     session: int | None = None
@@ -67,13 +70,14 @@ Weights = Mapping[str, float]
 MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "importance": 0.15, "usage": 0.10}
 
 RECENCY_HALF_LIFE_HOURS = 72.0
-CONTRADICTED = 0.5  # the weaker of two contradicting memories keeps this share of its score
+SHORT = 15  # content terms; what is longer says more than one contradiction is about
+NEAR = 0.8  # share of a memory's score from which a memory against it answers the same question
 RERANKED = 0.6  # share of the cross-encoder in a reranked score
 TIE = 1e-9  # scores that differ by less are equal
 LEAST_ODDS, MOST_ODDS = -32.0, 28.0  # further apart than most are, so that the ranking counts beside them
 NEARLY = 1.7  # log-odds below those of the best, with which a memory answers nearly as well
 LATEST, LATEST_NOW = 0.01, 0.04  # added for the latest of these; if the question asks what holds now
-BEHIND = 1e-6  # score gap between a summary and its sources, and between a doubted memory and the one against it
+BEHIND = 1e-6  # score gap between a summary and its sources, and between a memory and the one against it
 
 
 def memorysync_weights(asked: Weights | None) -> Weights:
@@ -184,7 +188,7 @@ def rerank_default(
     LEAST_ODDS, 0, to MOST_ODDS, 1; 0 for what it did not read.  Scores are not normalised, so that those of several
     spaces can be compared, but scaled so that none exceeds 1.  Factors still sum to the score.
     """
-    times = {one.id: one.said_at or one.created_at for one in candidates if one.id in relevance}
+    times = {one.id: at for one, at in zip(candidates, times_of(candidates), strict=True) if one.id in relevance}
     if not times:
         return list(ranked)
     odds = {one: _log_odds(relevance[one]) for one in times}
@@ -204,6 +208,12 @@ def rerank_default(
             for one in ranked
         ]
     )  # fmt: skip
+
+
+def times_of(candidates: Sequence[Features]) -> list[datetime]:
+    """When each was said.  What lies ahead, such as an appointment, is no newer than the newest memory."""
+    newest = max((one.created_at for one in candidates), default=None)
+    return [min(one.said_at or one.created_at, newest or one.created_at) for one in candidates]
 
 
 def latest_bonus(candidates: Sequence[Features]) -> float:
@@ -271,30 +281,28 @@ def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ran
     return in_order([*(one for one in ranked if one.id not in moved), *improved])
 
 
-def lower(
-    ranked: Sequence[Ranked], contradicted: Collection[int], doubted: Mapping[int, Sequence[int]] | None = None
-) -> Sequence[Ranked]:
-    """Lower contradicted and doubted memories.
+def may_fall(candidates: Sequence[Features]) -> set[int]:
+    """The ids of those that another may come before because it contradicts them: none if the past is asked about."""
+    return {one.id for one in candidates if not one.asks_past and one.length <= SHORT}
 
-    A memory contradicted by a more confident or newer one loses half of its score.  A doubted memory, which may be
-    outdated, moves just behind the memory against it, if that has at least half of its score: otherwise the question is
-    about something else.
 
-    doubted: memory id to the ids of the memories against it.
+def lower(ranked: Sequence[Ranked], against: Mapping[int, Sequence[int]]) -> Sequence[Ranked]:
+    """Move each memory just behind the best of those against it whose score is at least NEAR of its own.
+
+    Those with less answer another question.  against: memory id to ids.
     """
-    if not contradicted and not doubted:
+    if not against:
         return ranked
+    own = {one.id: one for one in ranked}
     scores = {one.id: one.score for one in ranked}
-    floors = {weak: max(scores[one] for one in by) for weak, by in (doubted or {}).items()}
-    return in_order([_lowered(one, one.id in contradicted, floors.get(one.id)) for one in ranked])
+    # The newest first: what is against a memory is mostly newer, and may itself have moved.
+    for weak in sorted(against.keys() & own.keys(), reverse=True):
+        near = [one for one in against[weak] if one in own and own[one].score >= NEAR * own[weak].score]
+        scores[weak] = min([scores[weak], max((scores[one] for one in near), default=math.inf) - BEHIND])
+    return in_order([_lowered(one, scores[one.id]) for one in ranked])
 
 
-def _lowered(one: Ranked, is_contradicted: bool, floor: float | None) -> Ranked:
-    half = CONTRADICTED * one.score
-    if is_contradicted and one.score > 0:
-        loss = half - one.score
-    elif floor is not None and half <= floor <= one.score:
-        loss = floor - BEHIND - one.score
-    else:
+def _lowered(one: Ranked, score: float) -> Ranked:
+    if score == one.score:
         return one
-    return replace(one, score=one.score + loss, factors={**one.factors, "contradiction": loss})
+    return replace(one, score=score, factors={**one.factors, "contradiction": score - one.score})

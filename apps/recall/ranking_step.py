@@ -11,7 +11,7 @@ from apps.recall import reranking
 from apps.recall.options import Options
 from apps.recall.profiles import rank
 from apps.recall.query_context import QueryContext
-from apps.recall.ranking import Ranked, behind_their_sources
+from apps.recall.ranking import Ranked, behind_their_sources, may_fall
 from apps.recall.related import Related, Relations
 from apps.recall.relevance import drop_irrelevant
 from apps.recall.replay import first_of_each
@@ -89,7 +89,7 @@ def _relate(
         bridges=retrieved.bridges,
     )
     depth = options.depth if retrieved.follows_relations else 1
-    return relations.relate(ranked, depth=depth, weight=options.graph_weight)
+    return relations.relate(ranked, depth=depth, weight=options.graph_weight, may_fall=may_fall(retrieved.features))
 
 
 def _put_behind_sources(

@@ -30,14 +30,14 @@ class Related:
     """ranked: the ranking after relations.  reached: memories whose score comes from a path.
 
     fingerprints: of the memories found only along relations.  contradicted: memory id to the ids of those against it.
-    doubted: the same, of those that only moved just behind them.
+    behind: the same, of those that may fall.
     """
 
     ranked: Sequence[Ranked]
     reached: Mapping[int, Reached] = field(default_factory=dict)
     fingerprints: Mapping[int, bytes] = field(default_factory=dict)
     contradicted: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    doubted: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    behind: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +59,11 @@ class Relations:
     without: Collection[int] = ()
     bridges: Sequence[Bridge] = ()
 
-    def relate(self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0) -> Related:
-        """depth: requested, 1 to 3.  weight: multiplies the scores that paths carry; 0 disables paths."""
+    def relate(
+        self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0, may_fall: Collection[int] = ()
+    ) -> Related:
+        """depth: requested, 1 to 3.  weight: multiplies the scores that paths carry; 0 disables paths.  may_fall: ids
+        of memories that fall if another contradicts them."""
         known = set(self.fingerprints)
         reached = self._reach(ranked, hops=HOPS[depth]) if weight > 0 else {}
         carried = {memory_id: min(1.0, weight * one.score) for memory_id, one in reached.items()}
@@ -68,22 +71,18 @@ class Relations:
         own = {one.id: one.score for one in ranked} if reached else {}
         reached = {one: path for one, path in reached.items() if carried[one] > own.get(one, 0.0)}
         against: dict[int, list[int]] = {}
-        doubted: dict[int, list[int]] = {}
-        # Weaker memory to those against it; doubted: those that move just behind them, because they may be outdated.
         pairs = contradictions(self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]])
         if self.filters.include_superseded:
-            mine = self.scope.in_spaces(self.space)
-            pairs += [(*pair, True) for pair in replacements_among(mine, [one.id for one in lifted])]
-        for stronger, weaker, is_doubted in pairs:
+            pairs += replacements_among(self.scope.in_spaces(self.space), [one.id for one in lifted])
+        for stronger, weaker in dict.fromkeys(pairs):
             against.setdefault(weaker, []).append(stronger)
-            if is_doubted:
-                doubted.setdefault(weaker, []).append(stronger)
+        behind = {one: by for one, by in against.items() if one in may_fall}
         return Related(
-            ranked=lower(lifted, against.keys() - doubted.keys(), doubted),
+            ranked=lower(lifted, behind),
             reached=reached,
             fingerprints={one: digest for one, digest in self.fingerprints.items() if one not in known},
             contradicted=against,
-            doubted=doubted,
+            behind=behind,
         )
 
     def _reach(self, ranked: Sequence[Ranked], *, hops: int) -> dict[int, Reached]:

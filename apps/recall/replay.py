@@ -12,7 +12,7 @@ from apps.recall.profiles import Ranking, rank
 from apps.recall.ranking import Features, Ranked, Weights, behind_their_sources, lift, lower
 from apps.recall.relevance import Floors, drop_irrelevant
 
-VERSION: Final = 1
+VERSION: Final = 2
 _TIMES: Final = ("created_at", "last_accessed_at", "said_at")
 
 
@@ -21,8 +21,8 @@ class Trace:
     """One recall in one space, without any text.
 
     rankings: each retriever's results.  cut: retrievers that did not run for lack of time.  carried: memory id to the
-    score that relations carried to it.  contradicted: ids that a stronger memory contradicts.  doubted: memory id to
-    the ids just behind which it moved.  sources: summary id to source ids, for summaries ranked behind their sources.
+    score that relations carried to it.  behind: memory id to the ids of stronger memories that contradict it.  sources:
+    summary id to source ids, for summaries ranked behind their sources.
     alike: memory id to duplicate group, for memories with the same words.  relevance: cross-encoder scores.
     is_calibrated: they count for the hits' relevance.  ids, scores: the answer, best first.  min_relevance,
     min_best_relevance: the floors; 0 if relevance was not calibrated for the embedder.
@@ -36,8 +36,7 @@ class Trace:
     cut: Sequence[str]
     features: Sequence[Features]
     carried: Mapping[int, float] = field(default_factory=dict)
-    contradicted: Sequence[int] = ()
-    doubted: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    behind: Mapping[int, Sequence[int]] = field(default_factory=dict)
     sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
     alike: Mapping[int, int] = field(default_factory=dict)
     relevance: Mapping[int, float] = field(default_factory=dict)
@@ -52,7 +51,7 @@ class Trace:
         ranked: Sequence[Ranked] = rank(
             self.profile, self.features, self.rankings, self.weights, self.now, self.relevance
         )
-        ranked = lower(lift(ranked, self.carried), set(self.contradicted), self.doubted)
+        ranked = lower(lift(ranked, self.carried), self.behind)
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
         floors = Floors(self.min_relevance, self.min_best_relevance)
         read = self.relevance if self.is_calibrated else {}
@@ -72,7 +71,7 @@ class Trace:
         known = {name: value for name, value in said.items() if name in {one.name for one in fields(cls)}}
         numbered = {
             name: {int(one): value for one, value in said.get(name, {}).items()}
-            for name in ("carried", "doubted", "sources", "alike", "relevance")
+            for name in ("carried", "behind", "sources", "alike", "relevance")
         }
         return cls(**known | numbered | {
             "now": datetime.fromisoformat(said["now"]),

@@ -143,11 +143,18 @@ def test_what_may_be_outdated_ranks_lower_however_sure_it_was(scope: Scope) -> N
     assert "contradiction" not in factors[doubt]
 
 
-def test_what_holds_in_part_ranks_no_lower_for_what_it_lost(scope: Scope) -> None:
+def test_what_holds_in_part_comes_behind_what_ended_a_part_of_it(scope: Scope) -> None:
     paint = stored(scope, PAINT)
     blue = stored(scope, BLUE, day=1)
 
-    factors = factors_of(scope, "does the roof of the shed leak?")
+    assert list(factors_of(scope, "what about the shed and its roof?"))[:2] == [blue, paint]
+
+
+def test_what_holds_in_part_ranks_no_lower_if_the_question_is_about_the_rest(scope: Scope) -> None:
+    paint = stored(scope, PAINT)
+    blue = stored(scope, BLUE, day=1)
+
+    factors = factors_of(scope, "how much water leaks?")
     assert {paint, blue} <= set(factors)
     assert not any("contradiction" in one for one in factors.values())
 

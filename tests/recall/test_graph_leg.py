@@ -1,6 +1,7 @@
 """Following relations, and what that does to a ranking."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.edges.opened import Neighbour
-from apps.recall.ranking import Ranked
-from apps.recall.related import lift, lower
+from apps.recall.ranking import SHORT, Features, Ranked, lift, lower, may_fall
 from apps.recall.retrievers.graph import DECAY, Steps, follow
+from tests.makers import NOW
 
 Link = tuple[int, int, str, float]
 
@@ -87,7 +88,7 @@ def test_without_relations_the_ranking_is_the_very_same() -> None:
 
     assert lift(ranked, {}) is ranked
     assert lift(ranked, {2: 0.4}) is ranked
-    assert lower(ranked, ()) is ranked
+    assert lower(ranked, {}) is ranked
 
 
 def test_memory_is_lifted_to_what_a_path_carries_and_none_falls() -> None:
@@ -98,16 +99,28 @@ def test_memory_is_lifted_to_what_a_path_carries_and_none_falls() -> None:
     assert all(sum(one.factors.values()) == pytest.approx(one.score) for one in lifted)
 
 
-def test_contradicted_memory_loses_half_of_its_score() -> None:
-    lowered = lower(ranking(m1=0.5, m2=0.4), {1})
-
-    assert [(one.id, one.score) for one in lowered] == [(2, 0.4), (1, 0.25)]
-    assert sum(lowered[1].factors.values()) == pytest.approx(0.25)
-
-
-def test_doubted_memory_comes_just_behind_the_doubt_where_the_question_is_about_both() -> None:
-    lowered = lower(ranking(m1=0.5, m2=0.4, m3=0.3, m4=0.1), (), {1: [3], 2: [4]})
+def test_contradicted_memory_comes_just_behind_the_one_against_it_if_that_answers_nearly_as_well() -> None:
+    lowered = lower(ranking(m1=0.5, m2=0.45, m3=0.42, m4=0.3), {1: [3], 2: [4], 4: [9]})
 
     assert [one.id for one in lowered] == [2, 3, 1, 4]
-    assert [one.score for one in lowered] == pytest.approx([0.4, 0.3, 0.3, 0.1], abs=1e-5)
+    assert [one.score for one in lowered] == pytest.approx([0.45, 0.42, 0.42, 0.3], abs=1e-5)
     assert all(sum(one.factors.values()) == pytest.approx(one.score) for one in lowered)
+
+
+def test_of_three_that_contradict_each_other_in_turn_the_last_leads() -> None:
+    lowered = lower(ranking(m1=0.5, m2=0.45, m3=0.41), {1: [2], 2: [3]})
+
+    assert [one.id for one in lowered] == [3, 2, 1]
+
+
+def test_short_memories_may_fall_unless_the_question_is_about_the_past() -> None:
+    short, long = (Features(id=n, created_at=NOW, length=length) for n, length in ((1, SHORT), (2, SHORT + 1)))
+
+    assert may_fall([short, long]) == {1}
+    assert may_fall([replace(short, asks_past=True)]) == set()
+
+
+def test_contradicted_memory_comes_behind_the_best_of_those_against_it() -> None:
+    lowered = lower(ranking(m1=0.5, m2=0.45, m3=0.42), {1: [2, 3]})
+
+    assert [one.id for one in lowered] == [2, 1, 3]

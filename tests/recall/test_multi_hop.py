@@ -31,6 +31,9 @@ QUESTION = "What causes the rash on Ana's arm?"
 RASH = "Ana has a rash on her arm since Monday."
 SOAP = "On Sunday the laundry was washed with another detergent."
 ENZYME = "Subtilisin in Brillox irritates skin."
+# Of the same thing, the second fits the question less.
+ITCH = "The rash on Ana's arm itches."
+HEALED = "The rash on Ana's left arm is healed now."
 OTHERS = tuple(f"Ana wrote chapter {n} on her arm rest during the train ride." for n in range(12))
 
 
@@ -211,17 +214,28 @@ def test_contradiction_pulls_nothing_in(scope: Scope) -> None:
 
 
 def test_older_of_two_that_contradict_falls_and_says_why(scope: Scope) -> None:
-    older, newer, *_ = keep(scope, RASH, "Ana has no rash on her arm any more.", *OTHERS)
+    older, newer, *_ = keep(scope, ITCH, HEALED, *OTHERS)
     before = {hit.memory.id: hit.score for hit in ask(scope, limit=20)}
 
     relate(scope, (older, newer, "contradiction"))
 
     hits = {hit.memory.id: hit for hit in ask(scope, limit=20)}
-    assert hits[newer].score == before[newer]
-    assert hits[older].score == pytest.approx(before[older] / 2)
+    assert before[older] > before[newer] == hits[newer].score
+    assert hits[older].score == pytest.approx(before[newer], abs=1e-5)
+    assert ids(ask(scope))[:2] == [newer, older]
     (boost,) = hits[older].explanation.boosts
     assert (boost["name"], boost["memory_ids"]) == ("contradiction", [newer])
     assert hits[newer].explanation.boosts == ()
+
+
+def test_question_about_the_past_is_answered_by_the_older_one(scope: Scope) -> None:
+    older, newer, *_ = keep(scope, ITCH, HEALED, *OTHERS)
+    relate(scope, (older, newer, "contradiction"))
+
+    hits = recall(scope, Plaintext("What did the rash on Ana's arm look like?"), limit=20, now=NOW).hits
+
+    assert ids(hits)[:2] == [older, newer]
+    assert [boost["amount"] for hit in hits for boost in hit.explanation.boosts] == [0.0]
 
 
 # -- sealed spaces -----------------------------------------------------------------------------------------------------

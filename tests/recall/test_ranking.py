@@ -62,17 +62,18 @@ def test_every_kind_has_a_weight_for_every_factor_and_none_below_zero_for_a_turn
         assert all(weights[name] >= 0 for name in ("semantic", "lexical", "coverage", "actor", "authored", "session"))
 
 
-def test_the_kind_follows_the_assistant_and_the_length_of_turns() -> None:
-    spoken = [one(1, length=6), one(2, length=8)]
+def test_the_kind_follows_the_speakers_and_the_length_of_turns() -> None:
+    spoken = [one(1, length=6, speaker=7), one(2, length=8, speaker=8)]
     answered = [*spoken, one(3, length=7, from_assistant=True)]
 
     assert kind_of(spoken) == "dialogue"
+    assert kind_of(spoken[:1]) == "notes"
     assert kind_of(answered) == "notes"
     assert kind_of([replace(each, length=LONG) for each in answered]) == "chat"
 
 
 def test_a_question_about_now_counts_a_turns_place_in_time_by_its_own_weight() -> None:
-    turns = [one(n, created_at=NOW - timedelta(days=10 - n)) for n in (1, 6, 10)]
+    turns = [one(n, created_at=NOW - 5 * timedelta(days=10 - n)) for n in (1, 6, 10)]
     weights = {name: float(name in ("newest", "recent")) for name in FACTORS}
 
     asked = by_id(rank_default([replace(each, asks_now=True) for each in turns], weights=weights))
@@ -81,6 +82,16 @@ def test_a_question_about_now_counts_a_turns_place_in_time_by_its_own_weight() -
     assert [asked[n].factors["newest"] for n in (1, 6, 10)] == pytest.approx([0, 5 / 9 / 2, 1 / 2])
     assert all(each.factors["recent"] == 0 for each in asked.values())
     assert [other[n].factors["recent"] for n in (1, 6, 10)] == pytest.approx([0, 5 / 9 / 2, 1 / 2])
+
+    past = rank_default([replace(each, asks_past=True) for each in turns], weights=weights)
+    assert {each.score for each in past} == {0}
+
+
+def test_the_newest_of_candidates_of_one_day_is_hardly_newer() -> None:
+    turns = [one(n, created_at=NOW + timedelta(hours=n)) for n in (1, 2)]
+    weights = {name: float(name == "recent") for name in FACTORS}
+
+    assert [each.score for each in rank_default(turns, weights=weights)] == pytest.approx([1 / 24 / 30, 0])
 
 
 def test_nothing_ranked_is_nothing() -> None:
@@ -231,5 +242,5 @@ def test_candidates_in_other_languages_rank_by_their_words_more() -> None:
     others = [one(number, cosine=0.5, is_english=False) for number in range(5, 11)]
 
     assert kind_of([*english, *others]) == "non_english"
-    assert kind_of([*english, *others[1:]]) == "dialogue"
+    assert kind_of([*english, *others[1:]]) == "notes"
     assert learned_weights()["non_english"]["lexical"] > 2 * learned_weights()["notes"]["lexical"]

@@ -24,9 +24,9 @@ TRACE = Trace(
     weights={"lexical": 0.5},
     rankings={"dense": [(1, 0.9), (2, 0.8)], "slot": [(4, 1.0)]},
     cut=["temporal"],
-    features=[features(1, 0.9), features(2, 0.8), features(3, 0.7), features(4, 0.2)],
+    features=[features(1, 0.9), features(2, 0.8), features(3, 0.75), features(4, 0.2)],
     carried={4: 0.95},
-    contradicted=[1],
+    behind={1: [3]},
     sources={2: [3]},
     alike={2: 0, 3: 0},
     relevance={},
@@ -61,15 +61,15 @@ def test_of_what_says_the_same_the_first_is_left() -> None:
 @pytest.mark.parametrize("profile", ["default", "memorysync"])
 def test_what_a_cross_encoder_said_takes_part_and_survives_json(profile: str) -> None:
     said = {1: 0.000_1, 2: 0.000_1, 3: 0.999_9}
-    trace = replace(TRACE, profile=profile, carried={}, contradicted=[], sources={}, alike={}, relevance=said)
+    trace = replace(TRACE, profile=profile, carried={}, behind={}, sources={}, alike={}, relevance=said)
 
     again = Trace.of_json(orjson.loads(orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)))
 
     assert [one.id for one in again.replay()] == [3, 1, 2]
 
 
-def test_a_doubted_memory_is_behind_the_one_against_it_again() -> None:
+def test_a_contradicted_memory_is_behind_the_one_against_it_again() -> None:
     near = [features(1, 0.8), features(2, 0.7)]
-    trace = replace(TRACE, features=near, carried={}, contradicted=[], sources={}, alike={}, doubted={1: [2]})
+    trace = replace(TRACE, features=near, carried={}, behind={1: [2]}, sources={}, alike={})
 
     assert [one.id for one in trace.replay()] == [2, 1]
