@@ -103,6 +103,7 @@ def test_what_it_is_worth_is_left_to_the_classifier(text: str) -> None:
     [
         ("```\nfor i in range(3):\n    print(i)\n```", "code_only"),
         ('Traceback (most recent call last):\n  File "x.py", line 1, in <module>\nValueError: no', "code_only"),
+        ('retries = cfg["retries"]\nurl = f"{base}/v1"', "code_only"),
         ("scratch that, wrong thread", "about_the_talk"),
         ("sorry, wrong window", "about_the_talk"),
         ("that's not what I asked", "about_the_talk"),
@@ -113,6 +114,13 @@ def test_what_it_is_worth_is_left_to_the_classifier(text: str) -> None:
 )
 def test_code_and_talk_about_the_talk_are_low_signal(text: str, reason: str) -> None:
     assert {(f.decision, f.reason) for f in read(text)} == {("discarded_low_signal", reason)}
+
+
+@pytest.mark.parametrize(
+    "text", ["loom = in Ann's old shed, 40 a month", "Ann = a saint. the dog now says please. Comes 4 mornings"]
+)
+def test_note_with_an_equals_sign_is_not_code(text: str) -> None:
+    assert {one.decision for one in read(text)} == {"keep"}
 
 
 def test_code_is_left_out_beside_what_is_said() -> None:
