@@ -5,7 +5,8 @@ database of their own.
 """
 
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Keep what took longest in build/durations.txt, and say the first of it, above pytest's closing line."""
+    """Keep the slowest files and steps in build/durations.txt, and print the first steps above pytest's closing line."""
     reports = [one for every in terminalreporter.stats.values() for one in every if isinstance(one, pytest.TestReport)]
     slowest = sorted(reports, key=lambda one: one.duration, reverse=True)[:SLOWEST]
     if not slowest:
@@ -113,7 +114,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     lines = [f"{one.duration:8.2f} s  {one.when:8}  {one.nodeid}" for one in slowest]
     kept = config.rootpath / "build" / "durations.txt"
     kept.parent.mkdir(exist_ok=True)
-    kept.write_text("\n".join(lines) + "\n")
+    kept.write_text("\n".join([*_slowest_files(reports), "", *lines]) + "\n")
     terminalreporter.section(f"slowest of {len(reports)} steps; more in {kept.relative_to(config.rootpath)}")
     for line in lines[:FEW]:
         terminalreporter.write_line(line)
+
+
+def _slowest_files(reports: Sequence[pytest.TestReport]) -> list[str]:
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for one in reports:
+        seconds[one.nodeid.partition("::")[0]] += one.duration
+    slowest = sorted(seconds.items(), key=lambda one: -one[1])[:SLOWEST]
+    return [f"{took:8.2f} s  {name}" for name, took in slowest]
