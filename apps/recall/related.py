@@ -30,7 +30,7 @@ class Related:
     """ranked: the ranking after relations.  reached: memories whose score comes from a path.
 
     fingerprints: of the memories found only along relations.  contradicted: memory id to the ids of those against it.
-    behind: the same, of those that may fall.
+    behind: the same, of those that may fall, and of memories that were replaced.
     """
 
     ranked: Sequence[Ranked]
@@ -72,11 +72,15 @@ class Relations:
         reached = {one: path for one, path in reached.items() if carried[one] > own.get(one, 0.0)}
         against: dict[int, list[int]] = {}
         pairs = contradictions(self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]])
-        if self.filters.include_superseded:
-            pairs += replacements_among(self.scope.in_spaces(self.space), [one.id for one in lifted])
-        for stronger, weaker in dict.fromkeys(pairs):
+        replaced = (
+            replacements_among(self.scope.in_spaces(self.space), [one.id for one in lifted])
+            if self.filters.include_superseded
+            else []
+        )
+        for stronger, weaker in dict.fromkeys([*pairs, *replaced]):
             against.setdefault(weaker, []).append(stronger)
-        behind = {one: by for one, by in against.items() if one in may_fall}
+        falling = {*may_fall, *(older for _, older in replaced)}
+        behind = {one: by for one, by in against.items() if one in falling}
         return Related(
             ranked=lower(lifted, behind),
             reached=reached,

@@ -99,6 +99,16 @@ def test_stated_supersedes_ends_the_other_memory(scope: Scope, pair: tuple[int, 
     assert older in found(scope, OLD, filters=Filters(include_superseded=True))
 
 
+def test_an_ended_memory_that_is_asked_for_too_comes_behind_its_successor(scope: Scope) -> None:
+    older, newer = keep(scope, OLD, "The spare key lies under the blue flower pot no more.", deduplicate=False)
+    question = "Did the spare key lie under the blue flower pot?"
+    assert found(scope, question) == [older, newer]
+
+    state(scope, newer, older)
+
+    assert found(scope, question, filters=Filters(include_superseded=True)) == [newer, older]
+
+
 def test_as_of_a_time_before_it_is_what_it_was(scope: Scope, pair: tuple[int, int]) -> None:
     older, newer = pair
 
