@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Keep the slowest files and steps in build/durations.txt, and print the first steps above pytest's closing line."""
+    """Keep the slowest files and steps in build/durations.txt, and print the first above pytest's closing line."""
     reports = [one for every in terminalreporter.stats.values() for one in every if isinstance(one, pytest.TestReport)]
     slowest = sorted(reports, key=lambda one: one.duration, reverse=True)[:SLOWEST]
     if not slowest:
