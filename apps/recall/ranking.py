@@ -6,7 +6,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from apps.memories.decay import days_since, half_life_of, liveliness, salience, salience_factor
@@ -212,8 +212,10 @@ def rerank_default(
 
 def times_of(candidates: Sequence[Features]) -> list[datetime]:
     """When each was said.  What lies ahead, such as an appointment, is no newer than the newest memory."""
-    newest = max((one.created_at for one in candidates), default=None)
-    return [min(one.said_at or one.created_at, newest or one.created_at) for one in candidates]
+    if not candidates:
+        return []
+    newest = max(one.created_at for one in candidates)
+    return [min(one.said_at or one.created_at, newest) for one in candidates]
 
 
 def latest_bonus(candidates: Sequence[Features]) -> float:
@@ -259,7 +261,7 @@ def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequenc
     for one in ranked:
         lowest = min((scores[source] for source in sources.get(one.id, ()) if source in scores), default=math.inf)
         if one.score >= lowest:
-            one = build_ranked(one.id, {**one.factors, "sources": lowest - BEHIND - one.score})
+            one = _moved(one, lowest - BEHIND, "sources")
         placed.append(one)
     return in_order(placed)
 
@@ -293,16 +295,17 @@ def lower(ranked: Sequence[Ranked], against: Mapping[int, Sequence[int]]) -> Seq
     """
     if not against:
         return ranked
-    own = {one.id: one for one in ranked}
-    scores = {one.id: one.score for one in ranked}
+    own = {one.id: one.score for one in ranked}
+    lowered: dict[int, float] = {}
     # The newest first: what is against a memory is mostly newer, and may itself have moved.
     for weak in sorted(against.keys() & own.keys(), reverse=True):
-        near = [one for one in against[weak] if one in own and own[one].score >= NEAR * own[weak].score]
-        scores[weak] = min([scores[weak], max((scores[one] for one in near), default=math.inf) - BEHIND])
-    return in_order([_lowered(one, scores[one.id]) for one in ranked])
+        near = [lowered.get(one, own[one]) for one in against[weak] if one in own and own[one] >= NEAR * own[weak]]
+        floor = max(near, default=math.inf) - BEHIND
+        if floor < own[weak]:
+            lowered[weak] = floor
+    return in_order([_moved(one, lowered[one.id], "contradiction") if one.id in lowered else one for one in ranked])
 
 
-def _lowered(one: Ranked, score: float) -> Ranked:
-    if score == one.score:
-        return one
-    return replace(one, score=score, factors={**one.factors, "contradiction": score - one.score})
+def _moved(one: Ranked, score: float, factor: str) -> Ranked:
+    """The memory with another score; the difference is a factor of this name."""
+    return build_ranked(one.id, {**one.factors, factor: score - one.score})
