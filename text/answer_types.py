@@ -48,8 +48,7 @@ _NOW: Final = patterns.compile(
     patterns.IGNORECASE,
 )
 _PAST: Final = patterns.compile(
-    r"\b(?:did|was|were|had|(?:did|was|were|had)n['’]?t|used to|ago|originally|initially|at first|before|back then|"
-    r"yesterday)\b|"
+    r"\b(?:(?:did|was|were|had)(?:n['’]?t)?|used to|ago|originally|initially|at first|before|back then|yesterday)\b|"
     r"\b(?:who|what|which(?: \w+)?|whose \w+)\s+"
     r"(?:\w\w+[^\We]ed|gave|came|took|went|got|made|said|told|found|left|lost|won|paid|broke|bought|brought|sent|wrote)\b",
     patterns.IGNORECASE,
