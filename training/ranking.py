@@ -55,12 +55,8 @@ PRIOR: Final[Mapping[str, float]] = {
 }  # fmt: skip
 # Not learned.  No question of the corpus is asked from within a session.  In dialogues there is no assistant, and what
 # was told long ago is asked for as often, though not in ours.
-FIXED: Final[Mapping[Kind, Mapping[str, float]]] = {
-    "dialogue": {"continuity": 0.05, "authored": 0.0, "recent": 0.0},
-    "notes": {"continuity": 0.05},
-    "chat": {"continuity": 0.05},
-    "non_english": {"continuity": 0.05},
-}
+FIXED: Final = {"continuity": PRIOR["continuity"]}
+FIXED_IN_DIALOGUES: Final = {**FIXED, "authored": 0.0, "recent": 0.0}
 NAMES: Final = (*OWN, *OTHER)
 
 
@@ -247,7 +243,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     embedder = FineTunedEmbedder()
     train, unseen = _of("train", embedder), _of("validation", embedder)
-    weights = {**learned_weights(), **{kind: learn(train[kind], FIXED[kind]) for kind in options.kinds}}
+    weights = {
+        **learned_weights(),
+        **{kind: learn(train[kind], FIXED_IN_DIALOGUES if kind == "dialogue" else FIXED) for kind in options.kinds},
+    }
     options.out.write_text(json.dumps(weights, indent=2) + "\n")
     report = {
         "vectors alone": {
