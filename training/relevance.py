@@ -98,7 +98,7 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
     """Expected calibration error (Guo et al. 2017), and what each floor would leave out.
 
     lost: share of the answers shown that would not be.  lost alone: the same in spaces that hold nothing else.  empty:
-    share of the questions left without a hit, by category.
+    share of the questions left without a hit, by category.  unanswered: share of all those that have an answer.
     """
     network = Network.of_json(fitted)
     chances = [network.chances(one.values) for one in shown]
@@ -111,6 +111,7 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
             str(floor): {
                 "lost": round(float((every[right] < floor).mean()), 4),
                 "lost alone": round(float((alone < floor).mean()), 4),
+                "unanswered": _unanswered(shown, [bool((one < floor).all()) for one in chances]),
                 "empty": _empty(shown, [bool((one < floor).all()) for one in chances]),
             }
             for floor in FLOORS
@@ -128,6 +129,11 @@ def calibration_error(chances: NDArray[np.float64], right: NDArray[np.bool_]) ->
             if (places == place).any()
         )
     )
+
+
+def _unanswered(shown: Sequence[Shown], is_empty: Sequence[bool]) -> float:
+    answered = [empty for one, empty in zip(shown, is_empty, strict=True) if one.category not in ("never", "nothing")]
+    return round(float(np.mean(answered)), 4)
 
 
 def _empty(shown: Sequence[Shown], is_empty: Sequence[bool]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.embedders.local import FineTunedEmbedder
-from apps.adapters.embedders.minilm.low_rank import read_tuned
+from apps.adapters.embedders.minilm.low_rank import Tuned, read_tuned
 from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, QuestionAndText, question_and_text, tokens_of
@@ -152,6 +152,13 @@ class CrossEncoder(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
         self.heads = nn.ModuleDict({"hidden": nn.Linear(4 * DIMENSIONS, HIDDEN), "score": nn.Linear(HIDDEN, 1)})
         self._order = random.Random(SEED)  # noqa: S311  no secret
+
+    def resume(self, tuned: Tuned) -> None:
+        """Take the updates and heads of a trained reranker."""
+        self.encoder.begin_with(tuned)
+        with torch.no_grad():
+            for name, one in self.heads.named_parameters():
+                one.copy_(torch.from_numpy(tuned.tensors[name]))
 
     def loss(self, batch: Sequence[Example]) -> Tensor:
         """Cross-entropy of a text that answers each question, or of nothing, against others that do not."""

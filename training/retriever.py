@@ -6,8 +6,8 @@ the same matter are examples too, so that the vectors still find what a new stat
 """
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -35,13 +35,18 @@ Ids = list[int]
 class Example:
     """question: its token ids.  space, answers: place in ``texts`` of the person, and of the texts that answer it.
 
-    hard: places of other texts of the person that are near the question.
+    hard: places of other texts of the person that are near the question.  scores: of the reranker, where it teaches,
+    for each place of an answer and of ``hard``.
     """
 
     question: Ids
     texts: Sequence[Ids]
     answers: tuple[int, ...]
     hard: tuple[int, ...]
+    scores: Mapping[int, float] = field(default_factory=dict)
+
+
+Drawn = tuple[Example, int]  # a text in a batch: the example, and the place of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +113,37 @@ class Retriever(nn.Module):
         self._order = random.Random(SEED)  # noqa: S311  no secret
 
     def loss(self, batch: Sequence[Example]) -> Tensor:
-        """Cross-entropy of each question's answer against all texts in the batch."""
-        drawn: list[tuple[Example, int]] = []
-        answer: list[int] = []
+        drawn, answers = self._draw(batch, HARD)
+        return self._contrast(self._cosines(batch, drawn), batch, drawn, answers)
+
+    def _draw(self, batch: Sequence[Example], hard: int) -> tuple[list[Drawn], list[int]]:
+        """For each question one of its answers, then up to ``hard`` of its hard negatives; and the answers' places."""
+        drawn: list[Drawn] = []
+        answers: list[int] = []
         for one in batch:
-            answer.append(len(drawn))
+            answers.append(len(drawn))
             drawn.append((one, self._order.choice(one.answers)))
-            drawn += [(one, place) for place in self._order.sample(one.hard, min(HARD, len(one.hard)))]
-        cosines = (
-            self.vectors([one.question for one in batch]) @ self.vectors([one.texts[place] for one, place in drawn]).T
-        )
+            drawn += [(one, place) for place in self._order.sample(one.hard, min(hard, len(one.hard)))]
+        return drawn, answers
+
+    def _cosines(self, batch: Sequence[Example], drawn: Sequence[Drawn]) -> Tensor:
+        """Of each question with each drawn text, (questions, texts)."""
+        questions = self.vectors([one.question for one in batch])
+        return questions @ self.vectors([one.texts[place] for one, place in drawn]).T
+
+    def _contrast(
+        self, cosines: Tensor, batch: Sequence[Example], drawn: Sequence[Drawn], answers: Sequence[int]
+    ) -> Tensor:
+        """Cross-entropy of each question's answer against all texts in the batch."""
         losses = []
         for row, one in enumerate(batch):
             # Other texts that answer the question too are no negatives.
             mask = [
-                column == answer[row] or other.texts is not one.texts or place not in one.answers
+                column == answers[row] or other.texts is not one.texts or place not in one.answers
                 for column, (other, place) in enumerate(drawn)
             ]
             logits = cosines[row] / TEMPERATURE
-            losses.append(logits[torch.tensor(mask)].logsumexp(0) - logits[answer[row]])
+            losses.append(logits[torch.tensor(mask)].logsumexp(0) - logits[answers[row]])
         return torch.stack(losses).mean()
 
     def vectors(self, windows: Sequence[Ids]) -> Tensor:

@@ -24,10 +24,11 @@ from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.low_rank import FOLDER
 from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training import reranker
+from training import distillation, reranker
 from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
 from training.comparer import Comparer
 from training.corpus import authors
+from training.distillation import Student
 from training.reader import Reader
 from training.report import report
 from training.reranker import CrossEncoder
@@ -49,7 +50,8 @@ Model = Reader | Comparer | Retriever | CrossEncoder
 class Plan:
     """How to train a model.
 
-    examples: the training data.  length: of an example, in tokens.  batch: examples in a step.
+    examples: the training data.  length: of an example, in tokens.  batch: examples in a step.  file: name of the
+    weights, if not that of the plan.
     """
 
     make: Callable[[ModelWeights], Model]
@@ -58,6 +60,7 @@ class Plan:
     rate: float
     epochs: int
     batch: int = 16
+    file: str | None = None
 
 
 def _turns(tokenizer: WordPiece, order: random.Random) -> list[Turn]:
@@ -89,6 +92,10 @@ def _questions(tokenizer: WordPiece, order: random.Random) -> list[Example]:
     return examples(tokenizer)
 
 
+def _taught(tokenizer: WordPiece, order: random.Random) -> list[Example]:
+    return distillation.examples(tokenizer)
+
+
 PLANS: Final = {
     "turns": Plan(make=Reader, examples=_turns, length=lambda turn: len(turn.tokens.ids), rate=6e-4, epochs=4),
     "retrieval": Plan(
@@ -102,6 +109,15 @@ PLANS: Final = {
         rate=5e-4,
         epochs=2,
         batch=8,
+    ),
+    # begins with the updates of "retrieval", in whose place it comes, and learns from "rerank"
+    "distilled": Plan(
+        make=Student,
+        examples=_taught,
+        length=lambda one: len(one.question),
+        rate=2e-4,
+        epochs=1,
+        file="retrieval",
     ),
     # begins with the updates of "rerank"
     "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
@@ -196,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for name in options.only or PLANS:
         model = train(PLANS[name], options.epochs or PLANS[name].epochs)
-        write_weights(options.out, name, tensors(model))
+        write_weights(options.out, PLANS[name].file or name, tensors(model))
     if options.out == FOLDER:
         write_report()
 

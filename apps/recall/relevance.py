@@ -23,7 +23,7 @@ from apps.recall.ranking import Features, Ranked
 WEIGHTS_FILE: Final = Path(__file__).parent / "relevance_weights.json"
 REREAD_FILE: Final = Path(__file__).parent / "reread_weights.json"
 NOT_READ: Final[Mapping[int, float]] = MappingProxyType({})
-EMBEDDER: Final = "memsync-retrieval/1"  # the embedder whose cosines it was fitted on
+EMBEDDER: Final = "memsync-retrieval/2"  # the embedder whose cosines it was fitted on
 RERANKER: Final = "memsync-rerank/1"  # the reranker whose scores count, too
 INPUTS: Final = (
     "semantic",

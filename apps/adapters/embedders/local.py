@@ -53,7 +53,7 @@ class LocalEmbedder:
 class FineTunedEmbedder(LocalEmbedder):
     """The same model with our own updates, trained on questions about what people said (docs/adr/0035)."""
 
-    id = "memsync-retrieval/1"
+    id = "memsync-retrieval/2"
 
     def _load(self) -> Runtime:
         return _logged(load_runtime(self._cache_folder, read_tuned("retrieval")))
