@@ -61,8 +61,8 @@ def test_what_the_reranker_says_counts_for_those_it_read_and_its_least_for_the_o
     candidates = [one(n, cosine=0.4) for n in (1, 2, 3)]
     plain, read = relevance_of(candidates), relevance_of(candidates, {1: 0.999, 2: 0.1})
 
-    assert plain[1] == plain[2] == plain[3]
-    assert read[1] > plain[1] > read[2] == read[3]
+    assert plain[1] == pytest.approx(plain[2]) == pytest.approx(plain[3])  # sums of a row may differ in the last bit
+    assert read[1] > plain[1] > read[2] == pytest.approx(read[3])
 
 
 def test_what_is_below_the_floor_is_dropped_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
