@@ -6,58 +6,51 @@ a cross-encoder: Hofstätter et al. 2020), beside the contrast that it learned f
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from apps.adapters.classifiers.tokens import SEP
 from apps.adapters.embedders.local import FineTunedEmbedder
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, QuestionAndText, question_and_text, tokens_of
-from training.corpus import authors
-from training.encoder import Encoder
+from apps.adapters.rerankers.pair import QUESTION_ROOM, TEXT_ROOM, QuestionAndText, question_and_text
+from training import retriever
 from training.reranker import CrossEncoder
-from training.retriever import TEMPERATURE, TOKENS, Asked, Example, Retriever, asked_of
+from training.retriever import TEMPERATURE, Example, Retriever
 
 NEAR: Final = (6, 4)  # of the first six other texts, nearest by the encoder so far, four are hard negatives
-FAR: Final = (20, 3)  # of the next, up to the twentieth, three
+FAR: Final = 3  # of the next, up to NEAREST, three
 TAUGHT: Final = 0.5  # weight of what the reranker says; the rest is the contrast's
 SEED: Final = 1
 
 
 def examples(tokenizer: WordPiece) -> list[Example]:
     """All questions of the ``train`` authors, with what the reranker says of their answers and nearest other texts."""
-    embedder, order = FineTunedEmbedder(), random.Random(SEED)  # noqa: S311  no secret
-    found: list[tuple[Example, list[QuestionAndText]]] = []
-    for asked in asked_of(authors("train")):
-        if asked.questions:
-            found += _examples(asked, tokenizer, embedder, order)
-    scores = iter(_scores([pair for _, pairs in found for pair in pairs]))
-    return [replace(one, scores={place: next(scores) for place in _read(one)}) for one, _ in found]
+    order = random.Random(SEED)  # noqa: S311  no secret
+    found = [replace(one, hard=_drawn(one.hard, order)) for one in retriever.examples(tokenizer, FineTunedEmbedder())]
+    scores = iter(_scores([pair for one in found for pair in _pairs(one)]))
+    return [replace(one, scores={place: next(scores) for place in _read(one)}) for one in found]
 
 
-def _examples(
-    asked: Asked, tokenizer: WordPiece, embedder: FineTunedEmbedder, order: random.Random
-) -> Iterator[tuple[Example, list[QuestionAndText]]]:
-    """Each question with what the reranker reads of it."""
-    texts = [tokenizer.encode(text, max_tokens=TOKENS) for text in asked.texts]
-    read = [tokens_of(text, tokenizer, room=TEXT_ROOM) for text in asked.texts]
-    there = embedder.embed(asked.texts)
-    for (question, answers), vector in zip(
-        asked.questions, embedder.embed([question for question, _ in asked.questions]), strict=True
-    ):
-        nearest = np.argsort(-(there @ vector), kind="stable")[: FAR[0]]
-        others = [int(place) for place in nearest if place not in answers]
-        near, far = others[: NEAR[0]], others[NEAR[0] :]
-        hard = (*order.sample(near, min(NEAR[1], len(near))), *order.sample(far, min(FAR[1], len(far))))
-        one = Example(tokenizer.encode(question, max_tokens=TOKENS), texts, answers, hard)
-        words = tokens_of(question, tokenizer, room=QUESTION_ROOM)
-        yield one, [question_and_text(words, read[place]) for place in _read(one)]
+def _drawn(nearest: Sequence[int], order: random.Random) -> tuple[int, ...]:
+    near, far = nearest[: NEAR[0]], nearest[NEAR[0] :]
+    return (*order.sample(near, min(NEAR[1], len(near))), *order.sample(far, min(FAR, len(far))))
+
+
+def _pairs(one: Example) -> list[QuestionAndText]:
+    """What the reranker reads, of each text that ``_read`` names."""
+    question = _first(one.question, QUESTION_ROOM)
+    return [question_and_text(question, _first(one.texts[place], TEXT_ROOM)) for place in _read(one)]
+
+
+def _first(ids: Sequence[int], room: int) -> list[int]:
+    """As ``tokens_of``, of a text that is tokens already."""
+    return [*ids[1:-1][:room]] or [SEP]
 
 
 def _read(one: Example) -> tuple[int, ...]:
@@ -78,12 +71,11 @@ class Student(Retriever):
     """Begins with the updates of the encoder that learned from questions and answers alone."""
 
     def __init__(self, weights: ModelWeights) -> None:
-        super().__init__(weights)
-        self.encoder = Encoder(weights, dropout=0.0)  # which would undo much of what the updates know
+        super().__init__(weights, dropout=0.0)  # which would undo much of what the updates know
         self.encoder.begin_with(read_tuned("retrieval"))
 
     def loss(self, batch: Sequence[Example]) -> Tensor:
-        drawn, answers = self._draw(batch, NEAR[1] + FAR[1])
+        drawn, answers = self._draw(batch, NEAR[1] + FAR)
         cosines = self._cosines(batch, drawn)
         taught = [
             _divergence(

@@ -111,8 +111,7 @@ def report(shown: Sequence[Shown], fitted: Mapping[str, Any]) -> dict[str, Any]:
             str(floor): {
                 "lost": round(float((every[right] < floor).mean()), 4),
                 "lost alone": round(float((alone < floor).mean()), 4),
-                "unanswered": _unanswered(shown, [bool((one < floor).all()) for one in chances]),
-                "empty": _empty(shown, [bool((one < floor).all()) for one in chances]),
+                **_empty(shown, [bool((one < floor).all()) for one in chances]),
             }
             for floor in FLOORS
         },
@@ -131,16 +130,15 @@ def calibration_error(chances: NDArray[np.float64], right: NDArray[np.bool_]) ->
     )
 
 
-def _unanswered(shown: Sequence[Shown], is_empty: Sequence[bool]) -> float:
-    answered = [empty for one, empty in zip(shown, is_empty, strict=True) if one.category not in ("never", "nothing")]
-    return round(float(np.mean(answered)), 4)
-
-
-def _empty(shown: Sequence[Shown], is_empty: Sequence[bool]) -> dict[str, float]:
+def _empty(shown: Sequence[Shown], is_empty: Sequence[bool]) -> dict[str, Any]:
     found: dict[str, list[bool]] = {}
     for one, empty in zip(shown, is_empty, strict=True):
         found.setdefault(one.category, []).append(empty)
-    return {name: round(float(np.mean(found[name])), 3) for name in sorted(found)}
+    answered = [empty for name, each in found.items() if name not in ("never", "nothing") for empty in each]
+    return {
+        "unanswered": round(float(np.mean(answered)), 4),
+        "empty": {name: round(float(np.mean(found[name])), 3) for name in sorted(found)},
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,10 +19,10 @@ from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.weights import ModelWeights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from training.corpus import Author, authors, questions_about_turns
-from training.encoder import Encoder, in_chunks
+from training.encoder import DROPOUT, Encoder, in_chunks
 
 TEMPERATURE: Final = 0.05
-NEAREST: Final = 20  # other texts of the person that hard negatives are drawn from, nearest by the untrained model
+NEAREST: Final = 20  # texts of the person, nearest to the question, that hard negatives are drawn from
 HARD: Final = 2  # hard negatives of a question in a batch
 TOKENS: Final = 128  # of a text, as trained
 SEED: Final = 1
@@ -57,9 +57,8 @@ class Asked:
     questions: Sequence[tuple[str, tuple[int, ...]]]
 
 
-def examples(tokenizer: WordPiece) -> list[Example]:
-    """All examples of the ``train`` authors."""
-    embedder = LocalEmbedder()
+def examples(tokenizer: WordPiece, embedder: LocalEmbedder) -> list[Example]:
+    """All examples of the ``train`` authors.  ``hard`` is the NEAREST other texts, nearest first by this embedder."""
     return [one for asked in asked_of(authors("train")) for one in _examples(asked, tokenizer, embedder)]
 
 
@@ -106,9 +105,9 @@ def _examples(asked: Asked, tokenizer: WordPiece, embedder: LocalEmbedder) -> It
 class Retriever(nn.Module):
     """The encoder with the mean of its tokens as a text's vector, as ``LocalEmbedder`` has it."""
 
-    def __init__(self, weights: ModelWeights) -> None:
+    def __init__(self, weights: ModelWeights, dropout: float = DROPOUT) -> None:
         super().__init__()
-        self.encoder = Encoder(weights)
+        self.encoder = Encoder(weights, dropout)
         self.heads = nn.ModuleDict()
         self._order = random.Random(SEED)  # noqa: S311  no secret
 

@@ -89,7 +89,7 @@ def _ranked(tokenizer: WordPiece, order: random.Random) -> list[reranker.Example
 
 
 def _questions(tokenizer: WordPiece, order: random.Random) -> list[Example]:
-    return examples(tokenizer)
+    return examples(tokenizer, LocalEmbedder())
 
 
 def _taught(tokenizer: WordPiece, order: random.Random) -> list[Example]:
