@@ -69,6 +69,13 @@ PET = words(
     "dog, cat, puppy, kitten, rabbit, hamster, parrot, horse, pony, tortoise, turtle, guinea pig, budgie, goldfish,"
     " ferret, snake, lizard, gecko, bunny, pet, hen, pup, canary"
 )
+# Roles that several persons can have, as in keys.
+SEVERAL = listed(
+    "sister brother sibling son daughter kid child baby cousin aunt auntie uncle niece nephew grandson granddaughter"
+    " friend colleague coworker co_worker teammate neighbour neighbor report direct_report intern client customer"
+    " student mentee buddy mate pal roommate flatmate godson goddaughter grandmother grandma grandfather grandpa"
+    " parent twin stepson stepdaughter tenant teacher tutor specialist"
+)
 DIETS = forms(
     "vegan; vegetarian: vegetarian, veggie, veg; pescatarian: pescatarian, pescetarian; flexitarian;"
     " keto: keto, ketogenic; paleo; halal; kosher; gluten-free: gluten-free, gluten free;"

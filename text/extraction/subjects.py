@@ -12,6 +12,7 @@ from text.extraction.lexicon import (
     PET,
     PRODUCTS,
     REPORTEE,
+    SEVERAL,
     SOCIAL,
     any_of,
     listed,
@@ -168,7 +169,8 @@ def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, in
     if own := _SELF.match(low, at, end) or _MINE.match(low, at, end):
         return "user", own.end()
     if theirs := _THEIRS.match(low, at, end):
-        return _somebody(f"user.{slug(theirs['role'])}", low, _apposition(plain, low, theirs.end(), end), at, end)
+        named = _apposition(plain, low, theirs.end(), end)
+        return _somebody(_related(theirs["role"], named), low, (named or theirs).end(), at, end)
     if they := _THEY.match(low, at, end):
         return _SHE if they[0].startswith(("she", "her")) else _HE, they.end()
     if _GOES_ON.match(low, at, end):
@@ -186,12 +188,18 @@ def _somebody(who: str, low: str, said: int, at: int, end: int) -> tuple[str | N
     return who, said
 
 
-def _apposition(plain: str, low: str, at: int, end: int) -> int:
-    """The end of the name after a role, as in "my sister Olga"; the end of the role if there is none."""
+def _related(role: str, named: patterns.Match | None) -> str:
+    """The user's relative, friend or pet as a key; by name where the user may have several: "my friend Anna"."""
+    known = slug(role)
+    name = slug(named[0]) if named and (known in SEVERAL or role in PET) else ""
+    return name or f"user.{known}"
+
+
+def _apposition(plain: str, low: str, at: int, end: int) -> patterns.Match | None:
+    """The name after a role, as in "my sister Olga"."""
     apart = _APART.match(low, at, end)
     begin = apart.end() if apart else at
-    named = _name_at(plain, low, begin, end) if begin > at else None
-    return named.end() if named else at
+    return _name_at(plain, low, begin, end) if begin > at else None
 
 
 def lead_end(low: str, start: int, end: int) -> int:

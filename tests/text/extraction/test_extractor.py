@@ -140,7 +140,7 @@ def test_a_sentence_is_kept_whole_whatever_it_claims() -> None:
     finding = only(text)
 
     assert (text[finding.start : finding.end], finding.key) == (text, None)
-    assert [part.key for part in finding.parts] == ["user.location", "user.role", "user.brother.allergy.wasp"]
+    assert [part.key for part in finding.parts] == ["user.location", "user.role", "finn.allergy.wasp"]
 
 
 def test_a_sentence_that_is_one_claim_holds_its_slot_and_has_its_type() -> None:

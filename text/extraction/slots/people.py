@@ -13,6 +13,7 @@ from text.extraction.lexicon import (
     OCCUPATIONS,
     PET,
     PRODUCTS,
+    SEVERAL,
     SOCIAL,
     any_of,
     listed,
@@ -21,13 +22,6 @@ from text.extraction.lexicon import (
 from text.extraction.slots.clause import END, PERSON, SO, Claim, Clause, Reader, asserts
 from text.extraction.subjects import slug
 
-# Roles that several persons can have; each person gets a slot.
-_SEVERAL: Final = listed(
-    "sister brother sibling son daughter kid child baby cousin aunt auntie uncle niece nephew grandson granddaughter"
-    " friend colleague coworker co_worker teammate neighbour neighbor report direct_report intern client customer"
-    " student mentee buddy mate pal roommate flatmate godson goddaughter grandmother grandma grandfather grandpa"
-    " parent twin stepson stepdaughter tenant teacher tutor specialist"
-)
 _DAYS: Final = 31
 _SPOUSE: Final = listed("husband wife spouse hubby")
 _TITLE: Final = patterns.compile(r"(?:dr|prof|professor|mr|mrs|ms|miss|sir)\.? ")
@@ -103,7 +97,7 @@ def _theirs(clause: Clause, match: patterns.Match, group: str) -> Claim:
     role = "spouse" if match["k"] in _SPOUSE else slug(match["k"])
     if match["k"] in PET:
         return Claim(f"user.{role}.name", name, clause.start, end)
-    if role in _SEVERAL:
+    if role in SEVERAL:
         return Claim(f"user.{role}.{name}", name, clause.start, end, many_valued=True, type="relation")
     return Claim(f"user.{role}", name, clause.start, end, type="relation")
 
