@@ -12,7 +12,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import pipelined, prepared_cursor
 from apps.core.sequences import reserve_pairs
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import STORED, FoundChange, MemoryCandidate
+from apps.ingest.candidates import FoundChange, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition, later_end, outlasts
 from apps.ingest.models import IngestReceipt
 from apps.ingest.pipeline_context import PipelineContext
@@ -94,9 +94,9 @@ class SpaceSnapshot:
         return self.cipher.identity_mac("client_ref", client_ref)
 
     def give_receipt(self, candidates: Sequence[MemoryCandidate]) -> None:
-        """Record what these candidates' proposal stored, under the caller's reference, if it has one."""
+        """Record what these candidates' proposal stored or found stored, under the caller's reference, if any."""
         client_ref = candidates[0].proposal.client_ref
-        ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
+        ids = list(dict.fromkeys(one.memory_id for one in candidates if one.memory_id))
         if client_ref is not None and ids:
             self.receipts[self.reference(client_ref)] = ids
             self.new_receipts[self.reference(client_ref)] = client_ref

@@ -280,6 +280,19 @@ def test_same_words_are_stored_once_and_name_the_first(alice: Caller) -> None:
     assert add(alice, importance=0.6, deduplicate=False).status_code == 201
 
 
+def test_a_reference_of_words_that_were_known_already_is_a_replay_too(alice: Caller) -> None:
+    rome = add(alice, "I live in Rome.").json()
+    known = add(alice, "I live in Rome.", client_ref="r7")
+    add(alice, "I live in Oslo.", client_ref="r8")
+
+    again = add(alice, "I live in Rome.", client_ref="r7")
+
+    assert (known.status_code, known.json()["reason"]) == (200, "discarded_redundant")
+    assert (again.status_code, again.json()["reason"]) == (200, "already_ingested")
+    assert again.json()["memory_ids"] == known.json()["memory_ids"] == [rome["id"]]
+    assert "Oslo" in alice("POST", "/memory/query", {"query": "Where do I live?"}).json()["memories"][0]["text"]
+
+
 def test_newer_fact_replaces_the_older_which_is_reported_archived(alice: Caller) -> None:
     old = add(alice, "I live in Lisbon.").json()
     new = add(alice, "I live in Porto now.").json()
