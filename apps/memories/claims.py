@@ -19,7 +19,7 @@ from apps.memories.models import Memory, MemoryClaim
 from apps.memories.models.history import CONTENT
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
-from apps.memories.validity import AsOf, holding
+from apps.memories.validity import AsOf, holding, put_intervals
 from apps.projects.scope import Scope, SpaceRef
 from text.predicates import PredicateClaim
 
@@ -223,7 +223,9 @@ def _facts(
             if _holds(made, moment):
                 by_memory.setdefault(made.memory_id, []).append(made)
         found: list[Fact] = []
-        for row in held.filter(pk__in=by_memory).order_by("-valid_from", "-pk").to_open():
+        rows = list(held.filter(pk__in=by_memory).order_by("-valid_from", "-pk").to_open())
+        put_intervals(scope, rows, moment)
+        for row in rows:
             opened = [_opened(scope, one, cipher, now=now) for one in by_memory[row.pk]]
             wanted = [
                 one

@@ -70,12 +70,7 @@ def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
     """Those of these rows that are active and held at the moment, whatever happened to them since."""
     at, known_at = moment.at, moment.known_at
     periods: ScopedQuerySet[MemoryPeriod] = ScopedQuerySet(MemoryPeriod).filter(
-        Q(known_to=None) | Q(known_to__gt=known_at),
-        Q(valid_to=None) | Q(valid_to__gt=at),
-        tenant_id=OuterRef("tenant_id"),
-        memory_id=OuterRef("pk"),
-        known_from__lte=known_at,
-        valid_from__lte=at,
+        _contains(moment), tenant_id=OuterRef("tenant_id"), memory_id=OuterRef("pk")
     )
     latest = Q(begun__lte=at, told__lte=known_at) & (Q(valid_to=None) | Q(valid_to__gt=at))
     return (
@@ -83,6 +78,30 @@ def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
         .alias(begun=Coalesce("valid_from", "created_at"), told=Coalesce("known_from", "created_at"))
         .filter(latest | Exists(periods))
     )
+
+
+def put_intervals(scope: Scope, rows: Collection[Memory], moment: AsOf) -> None:
+    """Give rows that held at the moment the interval in which they did, as known then.  For reading only."""
+    earlier = {row.pk: row for row in rows if not _is_of_latest(row, moment)}
+    periods = MemoryPeriod.objects.within(scope).filter(_contains(moment), memory_id__in=earlier) if earlier else ()
+    for period in periods:
+        row = earlier[period.memory_id]
+        row.valid_from, row.valid_to = period.valid_from, period.valid_to
+
+
+def _contains(moment: AsOf) -> Q:
+    """The periods that contain the moment."""
+    return Q(
+        Q(known_to=None) | Q(known_to__gt=moment.known_at),
+        Q(valid_to=None) | Q(valid_to__gt=moment.at),
+        known_from__lte=moment.known_at,
+        valid_from__lte=moment.at,
+    )
+
+
+def _is_of_latest(row: Memory, moment: AsOf) -> bool:
+    latest = Periods.of_row(row).latest
+    return latest.known_from <= moment.known_at and latest.holds_at(moment.at)
 
 
 @dataclass(slots=True, kw_only=True)

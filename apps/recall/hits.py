@@ -8,6 +8,7 @@ from apps.memories.lifetimes import lifetimes_of
 from apps.memories.opened import OpenedMemory
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
+from apps.memories.validity import AsOf, put_intervals
 from apps.recall.options import Options
 from apps.recall.query_context import SearchedSpace
 from apps.recall.search import moment_of
@@ -18,7 +19,10 @@ def open_hits(space: SearchedSpace, ids: Sequence[int], options: Options) -> dic
     scope = space.scope
     memories: dict[int, OpenedMemory] = {}
     moment, lifetimes = moment_of(options.filters, now=options.now), lifetimes_of(scope, [space.ref.id])
-    for row in recallable_rows(scope.in_spaces(space.ref), ids, moment, now=options.now):
+    rows = recallable_rows(scope.in_spaces(space.ref), ids, moment, now=options.now)
+    if isinstance(moment, AsOf):
+        put_intervals(scope, rows, moment)
+    for row in rows:
         try:
             memories[row.pk] = open_memory(row, space.cipher, space.ref, lifetimes, moment=moment)
         except DecryptError as error:

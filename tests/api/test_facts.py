@@ -57,6 +57,18 @@ def test_get_asks_the_same(jobs: Caller) -> None:
     assert [fact["object"] for fact in response.json()["facts"]] == ["Acme"]
 
 
+def test_a_fact_that_held_twice_is_shown_with_the_period_asked_about(alice: Caller) -> None:
+    for employer, since in (("Acme", 2020), ("Globex", 2022), ("Acme", 2024), ("Globex", 2025)):
+        state(alice, employer, f"{since}-01-01")
+
+    shown = [(fact["object"], fact["valid_from"][:4], (fact["valid_to"] or "")[:4]) for at in range(2021, 2027, 2)
+             for fact in ask(alice, at=f"{at}-06-01")]  # fmt: skip
+
+    assert shown == [("Acme", "2020", "2022"), ("Globex", "2022", "2024"), ("Globex", "2025", "")]
+    recalled = alice("POST", "/memory/query", {"query": "Acme", "as_of": "2021-06-01"}).json()["memories"]
+    assert [one["valid_from"][:4] for one in recalled] == ["2020"]
+
+
 def test_what_is_told_late_replaces_nothing_newer(jobs: Caller) -> None:
     late = state(jobs, "Initech", "2025-01-01")
 
