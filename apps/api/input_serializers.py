@@ -32,7 +32,8 @@ class Input(serializers.Serializer[Any]):
 
     passed_over: fields that are known, and ignored.  never_null: fields where being left out means something, and null
     does not.  The others are for the schema, and say what a class checks by itself.  some_of: at least one of these is
-    given.  one_of: exactly one is.  where_given: what then holds of others, as JSON Schema.
+    given.  one_of: exactly one is.  where_given: what then holds of others, as JSON Schema.  aliases: other names of
+    fields; only one of the two may be given.
     """
 
     default_error_messages: ClassVar = {"invalid": "must be an object"}
@@ -42,6 +43,7 @@ class Input(serializers.Serializer[Any]):
     some_of: ClassVar[tuple[str, ...]] = ()
     one_of: ClassVar[tuple[str, ...]] = ()
     where_given: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    aliases: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def check(cls, data: Any) -> Any:
@@ -67,6 +69,12 @@ class Input(serializers.Serializer[Any]):
             if nulls := [name for name in sorted(self.never_null & data.keys()) if data[name] is None]:
                 raise serializers.ValidationError({name: ErrorDetail("must not be null", "null") for name in nulls})
             data = {name: value for name, value in data.items() if value is not None}
+            if twice := {alias: name for alias, name in self.aliases.items() if {alias, name} <= data.keys()}:
+                refused = {
+                    alias: ErrorDetail(f"is another name for {name}: send one", "doubled")
+                    for alias, name in twice.items()
+                }
+                raise serializers.ValidationError(refused)
         return super().to_internal_value(data)
 
     def takes_null(self, name: str) -> bool:

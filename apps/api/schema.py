@@ -3,7 +3,7 @@
 tests/api/test_schema_fuzz.py checks the server against the published document.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
@@ -230,7 +230,14 @@ def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
         rules["anyOf"] = [_given(name, properties, body) for name in body.some_of]
     if body.one_of:
         rules["oneOf"] = [_alone(name, properties, body) for name in body.one_of]
+    elif body.aliases:
+        rules["allOf"] = [{"not": _both(names, properties)} for names in body.aliases.items()]
     return rules
+
+
+def _both(names: Sequence[str], properties: dict[str, Any]) -> dict[str, Any]:
+    """That both of these properties are present and not null."""
+    return {"required": list(names), "properties": {name: _typed(properties[name]) for name in names}}
 
 
 def _given(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Error messages for unknown names of body fields and query parameters."""
+"""Error messages for unknown and repeated names of body fields and query parameters."""
 
 import difflib
 import re
@@ -20,9 +20,22 @@ def unknown_names(unknown: Sequence[str], known: Collection[str], *, kind: str) 
     """
     found: dict[str, ErrorDetail] = {}
     for name in unknown[:NAMED_AT_MOST]:
-        shown = name if NAME.fullmatch(name) else f"({len(name)} characters)"
-        found[shown] = ErrorDetail(f"unknown {kind}; {_hint(name[:64], known)}", f"unknown_{kind}")
+        found[_shown(name)] = ErrorDetail(f"unknown {kind}; {_hint(name[:64], known)}", f"unknown_{kind}")
     return found
+
+
+def repeated_names(names: Sequence[str]) -> dict[str, ErrorDetail]:
+    """Errors for query parameters that are given more than once, by name."""
+    return {_shown(name): ErrorDetail("is given twice", "doubled") for name in names[:NAMED_AT_MOST]}
+
+
+def two_names(twice: Collection[tuple[str, str]]) -> dict[str, ErrorDetail]:
+    """Errors for fields that are given by two of their names, by the alias.  twice: (alias, name)."""
+    return {alias: ErrorDetail(f"is another name for {name}: send one", "doubled") for alias, name in twice}
+
+
+def _shown(name: str) -> str:
+    return name if NAME.fullmatch(name) else f"({len(name)} characters)"
 
 
 def _hint(name: str, known: Collection[str]) -> str:

@@ -27,6 +27,7 @@ from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
 from apps.api.request_context import request_context
 from apps.api.schema import ApiSchema
+from apps.api.unknown import repeated_names
 from apps.apikeys.permissions import CROSS_PROJECT_READ
 from apps.apikeys.selectors import Authenticated
 from apps.core.errors import Conflict, DomainError, Forbidden, Malformed
@@ -207,8 +208,11 @@ class ApiView(APIView):
         return kind.check(self.request.data)
 
     def read_parameters(self, kind: type[Parameters]) -> Any:
-        """As ``read``, for the query string."""
+        """As ``read``, for the query string, in which no name stands twice."""
+        twice = [name for name, values in self.request.query_params.lists() if len(values) > 1]
         try:
+            if twice:
+                raise ValidationError(repeated_names(twice))
             return kind.check(self.query())
         except ValidationError as refused:
             raise invalid(refused, place="query") from None

@@ -118,7 +118,7 @@ def test_a_field_that_there_is_not_is_refused(alice: Caller) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "answered"),
-    [({}, 5), ({"k": 1}, 1), ({"k": 50}, 50), ({"limit": 3}, 3), ({"k": 2, "limit": 9}, 2), ({"k": None}, 5)],
+    [({}, 5), ({"k": 1}, 1), ({"k": 50}, 50), ({"limit": 3}, 3), ({"k": None, "limit": 2}, 2), ({"k": None}, 5)],
 )
 def test_as_many_are_answered_as_were_asked_for(asked: dict[str, Any], answered: int, house: Caller) -> None:
     assert len(query(house, **asked)["memories"]) == answered
@@ -126,7 +126,7 @@ def test_as_many_are_answered_as_were_asked_for(asked: dict[str, Any], answered:
 
 @pytest.mark.parametrize(
     ("asked", "depth"),
-    [({}, 2), ({"traversal_depth": 1}, 1), ({"depth": 3}, 3), ({"traversal_depth": 3, "depth": 1}, 3)],
+    [({}, 2), ({"traversal_depth": 1}, 1), ({"depth": 3}, 3)],
 )
 def test_relations_are_followed_as_far_as_was_asked(asked: dict[str, Any], depth: int, alice: Caller) -> None:
     assert query(alice, **asked)["routing"]["depth"] == depth

@@ -304,6 +304,34 @@ def test_text_under_both_of_its_names_is_refused(alice: Caller) -> None:
     assert alice("POST", "/memory/add", {"content": TEXT, "importance": 0.6, "text": None}).status_code == 201
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "fields", "found"),
+    [
+        ("POST", "/memory/query", {"query": TEXT, "k": 1, "limit": 3}, (["body", "limit"], "k")),
+        (
+            "POST",
+            "/memory/query",
+            {"query": TEXT, "depth": 1, "traversal_depth": 3},
+            (["body", "depth"], "traversal_depth"),
+        ),
+        ("GET", "/api/v1/memories?query=tea&q=coffee", {}, (["query", "q"], "query")),
+        ("GET", "/api/v1/memories?page=2&cursor=3", {}, (["query", "cursor"], "page")),
+    ],
+)  # fmt: skip
+def test_two_names_of_one_field_are_refused(
+    method: str, path: str, fields: dict[str, Any], found: tuple[list[str], str], alice: Caller
+) -> None:
+    ((loc, message, kind),) = findings(alice(method, path, fields or None))
+
+    assert (loc, message, kind) == (found[0], f"is another name for {found[1]}: send one", "doubled")
+
+
+def test_a_parameter_that_is_given_twice_is_refused(alice: Caller) -> None:
+    ((loc, message, kind),) = findings(alice("GET", "/v1/sessions?limit=1&limit=2&offset=0"))
+
+    assert (loc, message, kind) == (["query", "limit"], "is given twice", "doubled")
+
+
 def test_route_that_only_people_delete_on_looks_at_nothing(everything: tuple[Caller, Caller]) -> None:
     assert OF_KEYS_NEVER
     for one in OF_KEYS_NEVER:

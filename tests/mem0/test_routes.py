@@ -371,7 +371,8 @@ def test_bad_updates_and_searches_are_refused(ana: Mem0Caller) -> None:
         ana("PUT", path, body, 400)
     secret = "My card is 4111 1111 1111 1111."
     assert ana("PUT", path, {"text": secret}, 400)["code"] == "FORBIDDEN_CONTENT"
-    for fields in ({}, {"filters": {}}, {"filters": ANA, "top_k": 0}, {"filters": ANA, "threshold": 2}):
+    for fields in ({}, {"filters": {}}, {"filters": ANA, "top_k": 0}, {"filters": ANA, "threshold": 2},
+                   {"filters": ANA, "fields": ["bogus"]}):  # fmt: skip
         ana.search("tea", 400, **fields)
     assert ana.search("tea", 400, user_id="ana", filters=ANA)["code"]
     assert ana.search("tea", 400, filters={"categories": {"in": ["x"]}})["code"] == "OWNER_MISSING"

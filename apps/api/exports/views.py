@@ -52,7 +52,7 @@ class ExportInput(Input):
 class ExportPage(Parameters):
     """How many."""
 
-    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text=f"20 by default, at most {MOST}.")
+    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text="20 by default.")
 
 
 class ExportJobOutput(serializers.Serializer[Any]):

@@ -33,7 +33,7 @@ class ListInput(Parameters):
     """Which imports."""
 
     status = Choice(choices=STATES, required=False, help_text="Only these.")
-    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text=f"How many; 20 by default, at most {MOST}.")
+    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text="How many; 20 by default.")
 
 
 class ImportErrorOutput(serializers.Serializer[Any]):

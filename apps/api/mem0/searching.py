@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.collection_fields import FilledLabels, Metadata
+from apps.api.collection_fields import FilledLabels, Metadata, OneOrMore
 from apps.api.fields import Flag, Fraction, Moment, Text, Whole
 from apps.api.mem0.base import Mem0Input, Mem0Page, Mem0View, page_links, paged
 from apps.api.mem0.fields import FilterExpression
@@ -58,7 +58,9 @@ class Mem0SearchInput(NarrowedInput):
     top_k = Whole(default=10, min_value=1, max_value=MOST)
     threshold = Fraction(default=THRESHOLD, help_text="The least score.")
     metadata = Metadata(required=False, help_text="Names that a memory's metadata have with these values.")
-    fields = FilledLabels(required=False, help_text="Of each result; all by default.")  # type: ignore[assignment]
+    fields = OneOrMore(  # type: ignore[assignment]  # the wire's name, not DRF's
+        required=False, choices=tuple(FoundMemoryOutput().get_fields()), help_text="Of each result; all by default."
+    )
     rerank = Flag(
         required=False, help_text="Whether a cross-encoder reads the best results; by default the operator decides."
     )

@@ -34,6 +34,7 @@ class RememberInput(WriteInput):
 
     passed_over = OWNERS
     one_of = ("text", "content")
+    aliases: ClassVar = {"content": "text"}
 
     text = Text(required=False, help_text="The text to store.")
     content = Text(required=False, help_text="Alias of `text`.")
@@ -54,8 +55,6 @@ class RememberInput(WriteInput):
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
-        if "text" in fields and "content" in fields:
-            raise serializers.ValidationError({"content": ErrorDetail("is another name for text: send one", "doubled")})
         if "text" not in fields:
             if "content" not in fields:
                 raise serializers.ValidationError({"text": ErrorDetail("field required", "required")})

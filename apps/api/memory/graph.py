@@ -17,9 +17,9 @@ from apps.recall import read_log
 class GraphInput(Parameters):
     """How much of it, and from where."""
 
-    limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of memories; at most 500.")
+    limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of memories.")
     memory_id = WholeInQuery(required=False, help_text="Start from this memory; by default from the newest.")
-    depth = ClampedInQuery(lowest=1, highest=3, default=2, help_text="Relations away from `memory_id`; at most 3.")
+    depth = ClampedInQuery(lowest=1, highest=3, default=2, help_text="Relations away from `memory_id`.")
 
 
 class NodeOutput(serializers.Serializer[Any]):

@@ -74,6 +74,7 @@ class QueryInput(HitFields):
     """A question and options for answering it."""
 
     passed_over = OWNERS
+    aliases: ClassVar = {"limit": "k", "depth": "traversal_depth"}
 
     query = Text(max_length=1_000_000)
     k = Whole(required=False, min_value=1, max_value=MOST, help_text=f"How many; 5 by default, at most {MOST}.")

@@ -73,7 +73,7 @@ _NOTHING: Final[dict[str, Any]] = {
 class ClustersInput(Parameters):
     """How many."""
 
-    limit = ClampedInQuery(lowest=1, highest=200, default=20, help_text="At most 200.")
+    limit = ClampedInQuery(lowest=1, highest=200, default=20)
 
 
 class ClusterOutput(serializers.Serializer[Any]):

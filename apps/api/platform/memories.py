@@ -126,13 +126,15 @@ class PlatformMemoryInput(ChangePlatformMemoryInput):
 class PlatformListInput(ReachInput):
     """What to find, and which page."""
 
+    aliases: ClassVar = {"q": "query", "cursor": "page"}
+
     query = Text(required=False, max_length=MAX_IN_ADDRESS, help_text="In key, summary, value, category and tags.")
     q = Text(required=False, max_length=MAX_IN_ADDRESS, help_text="The same as `query`.")
     category = Label(required=False)
     tag = Label(required=False)
     sessionId = Label(required=False, max_length=256, help_text="Only memories from this session.")  # noqa: N815
     messageId = Label(required=False, max_length=256, help_text="Only memories from this message.")  # noqa: N815
-    limit = ClampedInQuery(lowest=1, highest=MOST, default=5, help_text=f"At most {MOST}.")
+    limit = ClampedInQuery(lowest=1, highest=MOST, default=5)
     page = ClampedInQuery(lowest=1, highest=MOST_PAGES, default=1)
     cursor = ClampedInQuery(lowest=1, highest=MOST_PAGES, required=False, help_text="`nextCursor` of the page before.")
 

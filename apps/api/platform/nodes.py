@@ -20,7 +20,7 @@ from apps.recall.platform import PlatformQuery, find_memories
 class MemoryNodesInput(ReachInput):
     """How many nodes."""
 
-    limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of nodes; at most 500.")
+    limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of nodes.")
 
 
 class MemoryNodeOutput(serializers.Serializer[Any]):

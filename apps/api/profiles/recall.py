@@ -38,7 +38,7 @@ class TypedFiltersInput(Input):
     )  # fmt: skip
     session_id = Label(required=False, max_length=256)
     source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
-    k = Clamped(lowest=1, highest=MOST, default=8, help_text=f"How many; 8 by default, at most {MOST:,}.")
+    k = Clamped(lowest=1, highest=MOST, default=8, help_text="How many; 8 by default.")
     include_superseded = Flag(default=False, help_text="Also memories that were replaced.")
 
 
