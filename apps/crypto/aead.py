@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
-TAG_BYTES: Final = 16
-PRK_BYTES: Final = 64
 
 _SHA256: Final = hashes.SHA256()
 _SHA512: Final = hashes.SHA512()

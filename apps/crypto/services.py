@@ -51,7 +51,6 @@ __all__ = [
     "destroy_salt",
     "destroy_tenant_keys",
     "drop_cached_keys",
-    "end_user_mac",
     "follow_keyring",
     "has_salt",
     "key_version_of",
@@ -59,10 +58,8 @@ __all__ = [
     "living_keys",
     "living_salts",
     "loadable_versions",
-    "open_for_tenant",
     "open_space",
     "open_tenant",
-    "seal_for_tenant",
     "service_key",
 ]
 
@@ -210,23 +207,6 @@ def open_tenant(tenant: TenantLike, *, writing: bool = False) -> SpaceCipher:
 def live_versions(tenant: TenantLike) -> tuple[int, ...]:
     """Return the key versions that rows may be under.  During a rotation, a search queries under each."""
     return keyring.versions(tenant).live
-
-
-def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
-    """Return the 16-byte MAC to look up an end user by external id, the same in every version of the root key."""
-    return open_tenant(tenant).end_user_mac(external_id)
-
-
-def seal_for_tenant(
-    tenant: TenantLike, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0
-) -> bytes:
-    """As ``SpaceCipher.seal``, for data that belongs to the tenant and to no space.  Blocks a key rotation."""
-    return open_tenant(tenant, writing=True).seal(field, record_id, text, revision=revision)
-
-
-def open_for_tenant(tenant: TenantLike, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
-    """As ``SpaceCipher.open``, for values of ``seal_for_tenant``."""
-    return open_tenant(tenant).open(field, record_id, blob, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.db import connection
 from apps.core.locks import lock
 from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import SpaceCipher, end_user_mac, open_tenant
+from apps.crypto.services import SpaceCipher, open_tenant
 from apps.memories.models import Tombstone
 from apps.projects.scope import Environment, Scope
 
@@ -62,7 +62,7 @@ def block_person(scope: Scope, external_id: str) -> datetime | None:
 
     Inside the tenant's transaction.
     """
-    external_mac = end_user_mac(scope.tenant, external_id)
+    external_mac = open_tenant(scope.tenant).end_user_mac(external_id)
     _hold(scope, external_mac)
     mac = _of_person(scope, scope.environment, external_mac)
     return Tombstone.objects.within(scope).filter(mac=mac).values_list("created_at", flat=True).first()

@@ -12,7 +12,7 @@ from apps.adapters.instances import LocalKekNotAllowed, get_kms
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable
 from apps.adapters.kms.migrating import Moving
 from apps.crypto import key_cache, lifecycle
-from apps.crypto.services import open_for_tenant, seal_for_tenant
+from apps.crypto.services import open_tenant
 from tests import makers
 from tests.contracts.key_providers import CTX, KEY, Local, Service, vault
 
@@ -117,7 +117,8 @@ def test_rewrap_leaves_no_tenants_key_behind_though_versions_are_called_alike(
     settings.KMS = new.setting()
     key_cache.forget_all()
     assert lifecycle.rewrap(dry_run=True).done == 0
-    assert open_for_tenant(acme, "tests.field", 1, seal_for_tenant(acme, "tests.field", 1, b"text")).reveal() == "text"
+    cipher = open_tenant(acme)
+    assert cipher.open("tests.field", 1, cipher.seal("tests.field", 1, b"text")).reveal() == "text"
 
 
 @pytest.mark.parametrize("to", [{}, {"BACKEND": "apps.nothing"}, {"BACKEND": "apps.adapters.kms.local.LocalKeyring"}])

@@ -20,7 +20,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto import key_cache, keyring, services
 from apps.crypto.models import KeyState, ServiceKey, ServiceName, SpaceSecret, TenantKey, TenantKeyState
-from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
 from apps.tenants.models import Organization, Tenant
 
 pytestmark = pytest.mark.django_db(databases=["default", "keyring"])
@@ -178,13 +178,14 @@ def test_vectors_keep_their_ranks(acme: Tenant) -> None:
 
 
 def test_what_belongs_to_the_tenant_is_found_and_opened(acme: Tenant, globex: Tenant) -> None:
-    blob = services.seal_for_tenant(acme, "end_user.external_id", 5, b"ann@example.com")
-    mac = services.end_user_mac(acme, "ann@example.com")
+    blob = open_tenant(acme, writing=True).seal("end_user.external_id", 5, b"ann@example.com")
+    mac = open_tenant(acme).end_user_mac("ann@example.com")
 
-    assert services.open_for_tenant(acme, "end_user.external_id", 5, blob).reveal() == "ann@example.com"
-    assert services.end_user_mac(acme, "ann@example.com") == mac != services.end_user_mac(globex, "ann@example.com")
+    assert open_tenant(acme).open("end_user.external_id", 5, blob).reveal() == "ann@example.com"
+    assert open_tenant(acme).end_user_mac("ann@example.com") == mac
+    assert open_tenant(globex).end_user_mac("ann@example.com") != mac
     with pytest.raises(DecryptError):
-        services.open_for_tenant(globex, "end_user.external_id", 5, blob)
+        open_tenant(globex).open("end_user.external_id", 5, blob)
     assert open_space(acme, HERE).identity_mac("end_user", "ann@example.com") != mac
 
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.core.slices import SliceOutcome
-from apps.crypto.services import DecryptError, end_user_mac
+from apps.crypto.services import DecryptError, open_tenant
 from apps.key_management import rotation
 from apps.memories.models import QuarantinedRow
 from apps.memories.quarantine_retry import release
@@ -63,7 +63,7 @@ def test_two_people_who_were_exchanged_are_answered_nothing(
     exchange: str, acme: OpenedTenant, two: tuple[Scope, Scope], unconstrained: Any
 ) -> None:
     one, other = (scope.space.owner_id for scope in two)
-    a, b = (end_user_mac(acme.scope.tenant, name) for name in ("cr1", "cr2"))
+    a, b = (open_tenant(acme.tenant).end_user_mac(name) for name in ("cr1", "cr2"))
 
     unconstrained.execute(exchange, {"one": one, "two": other, "a": a, "b": b})
     assert unconstrained.rowcount == 2
@@ -90,7 +90,7 @@ def test_person_of_another_name_gets_no_space_of_theirs(
     """Where nothing was written yet in an environment, a space would be made in the name that the row was given."""
     attacker.execute(
         "update tenants_enduser set external_mac = %s where id = %s",
-        [end_user_mac(acme.scope.tenant, "cr3"), two[0].space.owner_id],
+        [open_tenant(acme.tenant).end_user_mac("cr3"), two[0].space.owner_id],
     )
 
     staging = replace(acme.scope, environment=Environment.STAGING)
