@@ -40,14 +40,13 @@ class Gate:
 
 @dataclass
 class Row:
-    """A stored memory.  ended: spans that no longer hold.  is_outdated: it may no longer hold."""
+    """A stored memory.  ended: spans that no longer hold."""
 
     text: str
     finding: Finding
     vector: NDArray[np.float32] | None = None
     current: bool = True
     ended: list[tuple[int, int]] = field(default_factory=list)
-    is_outdated: bool = False
 
     @property
     def shown(self) -> str:
@@ -97,8 +96,8 @@ class Slots:
             may = may_end(row.finding.type or "", by=finding.type or "", over=change.over)
             is_sure = may and change.effect is not Effect.OUTDATES
             if not is_sure or row.claims_in(words or [(0, len(row.text))]) > 1:
-                row.is_outdated = True
-            elif change.words:
+                continue  # it may no longer hold, and stays
+            if change.words:
                 row.ended += words
             else:
                 row.current = False

@@ -19,10 +19,6 @@ class PerProcess(Generic[T]):
         self._loaded: tuple[T, ...] = ()
         _every.add(self)
 
-    @property
-    def is_loaded(self) -> bool:
-        return bool(self._loaded)
-
     def get(self) -> T:
         """Return the value, loaded on the first call.  Raises whatever loading raises; the next call tries again."""
         if not self._loaded:

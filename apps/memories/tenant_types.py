@@ -13,7 +13,6 @@ from apps.memories.type_fields import TypeField
 from apps.memories.types import TYPES, MemoryType
 from apps.projects.scope import Scope
 
-MAX_OWN: Final = 32
 _PRIOR: Final = 0.10  # where not set otherwise
 _HALF_LIFE_DAYS: Final = 90.0
 _TYPE, _RULE = Columns(OwnType, "own"), Columns(TypeRule, "rule")

@@ -25,7 +25,7 @@ from apps.retention.states import PrivacyKind, PrivacyState
 from apps.transfers.exports.export_now import make_now
 from apps.transfers.exports.links import DownloadLink, issue_for_request
 from apps.transfers.exports.people import Section
-from apps.transfers.exports.services import Export, find_for_request, find_for_requests, start_for_person
+from apps.transfers.exports.services import Export, find_for_requests, start_for_person
 
 # This app's section of the file with all data of an end user.
 FORGET_REQUESTS: Final = Section(
@@ -168,7 +168,7 @@ def note_taken(scope: Scope, request_id: int, *, now: datetime) -> None:
         rows = PrivacyRequest.objects.within(scope).select_for_update(no_key=True)
         row = rows.filter(pk=request_id, state=PrivacyState.IN_PROGRESS).first()
         if row is not None:
-            export = find_for_request(scope, request_id)
+            export = find_for_requests(scope, [request_id]).get(request_id)
             _complete(scope, row, records=export.job.rows if export else 0, evidence=[], now=now)
 
 

@@ -82,7 +82,7 @@ class Reach:
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
     """Every tenant in which this user has a role, by name, without suspended ones.  closed: include closed tenants."""
-    joined = {one.organization_id: one for one in _of(user_id)}
+    joined = {one.organization_id: one for one in list_memberships(user_id)}
     tenants = Tenant.objects.filter(organization_id__in=joined, suspended_at=None).select_related("organization")
     if not closed:
         tenants = tenants.filter(closed_at=None)
@@ -90,9 +90,9 @@ def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
     return [_reach(tenant, joined[tenant.organization_id]) for tenant in mine]
 
 
-def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
-    """Raises TenantNotFound for a tenant that is missing, not this user's, or closed (unless ``closed``)."""
-    return reach_in(reach_of(user_id, closed=closed), name)
+def get_reach(user_id: int, name: str) -> Reach:
+    """Raises TenantNotFound for a tenant that is missing, not this user's, or closed."""
+    return reach_in(reach_of(user_id), name)
 
 
 def reach_in(reaches: Sequence[Reach], name: str) -> Reach:
@@ -108,7 +108,7 @@ def choose_reach(user_id: int, name: str | None) -> Reach:
     Raises TenantNotFound if it is missing or not this user's, NoTenant if the user has none."""
     if name is not None:
         return get_reach(user_id, name)
-    for one in _of(user_id):
+    for one in list_memberships(user_id):
         tenants = Tenant.objects.filter(organization_id=one.organization_id, closed_at=None, suspended_at=None)
         for tenant in only_bound(tenants.select_related("organization").order_by("id")):
             return _reach(tenant, one)
@@ -125,7 +125,8 @@ def find_reach(user_id: int, name: str | None) -> Reach | None:
 
 def list_memberships(user_id: int) -> list[Membership]:
     """The user's active memberships, oldest first."""
-    return _of(user_id)
+    rows = Membership.objects.filter(user_id=user_id, suspended_at=None)
+    return only_bound(rows.select_related("organization").order_by("id"))
 
 
 def list_members(tenant: Tenant) -> list[Membership]:
@@ -225,12 +226,6 @@ def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str
 
 def _reach(tenant: Tenant, joined: Membership) -> Reach:
     return Reach(tenant=tenant, role=Role(joined.role), since=joined.created_at)
-
-
-def _of(user_id: int) -> list[Membership]:
-    """The user's active memberships, oldest first."""
-    rows = Membership.objects.filter(user_id=user_id, suspended_at=None)
-    return only_bound(rows.select_related("organization").order_by("id"))
 
 
 def _member(tenant: Tenant, user_id: int, *, by: Role) -> Membership:

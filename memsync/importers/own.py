@@ -3,12 +3,10 @@
 import io
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from memsync.importers.files import MAX_ELEMENT, FileUnreadable, JsonDocument, documents, elements
 from memsync.importers.records import ConvertedRecord, Item, SkippedItem
-
-STARTS: Final = 4096  # characters that tell an object on each line from one object
 
 
 def read(file: io.BufferedReader) -> Iterator[Item]:

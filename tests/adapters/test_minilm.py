@@ -218,6 +218,6 @@ def _graph_with_words_shuffled(
 
 
 def _embed_in_child(embedder: LocalEmbedder, sender: multiprocessing.connection.Connection) -> None:
-    was_loaded = embedder._runtime.is_loaded
+    was_loaded = bool(embedder._runtime._loaded)
     vectors: Array = embedder.embed(TEXTS)
     sender.send((was_loaded, vectors))

@@ -526,7 +526,7 @@ def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme:
     asked, _ = subject_requests.open_request(alice, PrivacyKind.EXPORT, now=NOW)
     begun = subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
     again = subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
-    export = services.find_for_request(acme.scope, asked.id)
+    export = services.find_for_requests(acme.scope, [asked.id]).get(asked.id)
     assert export is not None
     done = finish(acme.scope, export.job)
     link = subject_requests.link_to_file(acme.scope, asked.id, now=NOW)
@@ -551,7 +551,7 @@ def test_request_is_completed_when_its_file_was_taken_whole(acme: OpenedTenant) 
     alice = settle(acme)
     asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
     subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
-    export = services.find_for_request(acme.scope, asked.id)
+    export = services.find_for_requests(acme.scope, [asked.id]).get(asked.id)
     assert export is not None
     finish(acme.scope, export.job)
     link = subject_requests.link_to_file(acme.scope, asked.id, now=datetime.now(UTC))

@@ -26,7 +26,7 @@ from apps.retention.requests import ask, get_request
 from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
 from apps.transfers.exports import export_worker
-from apps.transfers.exports.services import find_for_request
+from apps.transfers.exports.services import find_for_requests
 from apps.transparency.receipts import verify
 from tests import once
 from tests.makers import make_project, make_scope
@@ -495,7 +495,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
 
     assert browser.post(f"{place}/file")["Location"] == page
     assert "file pending" in text_of(browser.get(page))
-    export = find_for_request(acme.scope, asked.id)
+    export = find_for_requests(acme.scope, [asked.id]).get(asked.id)
     assert export is not None
     export_worker.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
     assert "Create link" in text_of(browser.get(page))
@@ -524,5 +524,5 @@ def test_file_of_a_person_needs_the_right_to_decide_and_a_step_up(
         assert stranger.post(address).status_code == 404
         assert "step-up" in stale.post(address)["Location"]
         assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
-    assert find_for_request(acme.scope, asked.id) is None
+    assert find_for_requests(acme.scope, [asked.id]) == {}
     assert "No requests" in text_of(stranger.get("/app/t/globex/privacy"))

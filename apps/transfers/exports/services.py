@@ -125,11 +125,6 @@ def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *,
     return job
 
 
-def find_for_request(scope: Scope, privacy_request_id: int) -> Export | None:
-    """The newest export for a privacy request."""
-    return find_for_requests(scope, [privacy_request_id]).get(privacy_request_id)
-
-
 def find_for_requests(scope: Scope, privacy_request_ids: Sequence[int]) -> dict[int | None, Export]:
     """The newest export for each of these privacy requests, if there is one."""
     with tenant_transaction(scope):
