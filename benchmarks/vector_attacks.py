@@ -18,6 +18,7 @@ QUANTILES = 64
 WITNESSES = 200  # stored vectors used to test a guessed pair
 ANCHORS = 12
 TRIES = 800
+ROUNDS = 6
 CLOSEST = 0.75  # cosine above which two texts have nearly the same products with any third, and so reveal too little
 
 
@@ -40,10 +41,10 @@ def by_signature(case: Case) -> Matches:
     return _nearest(_signature_distance(case.stored, case.guesses))
 
 
-def by_signature_refined(case: Case, *, rounds: int = 6) -> Matches:
+def by_signature_refined(case: Case) -> Matches:
     """As above, then repeatedly: fit the rotation to the surest matches, and match again with it."""
     distance = _signature_distance(case.stored, case.guesses)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         best = distance.argmin(axis=1)
         mutual = np.flatnonzero(distance.argmin(axis=0)[best] == np.arange(len(best)))
         first, second = np.partition(distance[mutual], 1, axis=1)[:, :2].T

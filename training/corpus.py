@@ -216,10 +216,10 @@ class Author:
             yield record
 
 
-def authors(*splits: Split, root: Path = DATA) -> list[Author]:
+def authors(*splits: Split) -> list[Author]:
     """The authors of these splits, or of all, in the order of their ids."""
-    entries = json.loads((root / "authors.json").read_text(encoding="utf-8"))
-    found = [Author(id=key, root=root, **entry) for key, entry in sorted(entries.items())]
+    entries = json.loads((DATA / "authors.json").read_text(encoding="utf-8"))
+    found = [Author(id=key, **entry) for key, entry in sorted(entries.items())]
     return [author for author in found if not splits or author.split in splits]
 
 

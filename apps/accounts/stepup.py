@@ -16,7 +16,7 @@ import hashlib
 import math
 import secrets
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -59,19 +59,15 @@ class StepUp:
     age_seconds: float
 
 
-def require_step_up(
-    request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
-) -> StepUp:
+def require_step_up(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp:
     """The newest valid step-up of this session.  Raises StepUpRequired."""
-    found = find_step_up(request, max_age=max_age, methods=methods)
+    found = find_step_up(request, max_age=max_age)
     if found is None:
         raise StepUpRequired
     return found
 
 
-def find_step_up(
-    request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
-) -> StepUp | None:
+def find_step_up(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp | None:
     """Like ``require_step_up``, but returns None."""
     person = request.user
     if not person.is_authenticated or not person.is_active or sessions.NAME not in request.session:
@@ -80,14 +76,14 @@ def find_step_up(
     now = database_time().timestamp()
     for record in reversed(second_factors.records(request)):
         kind = str(record.get("type"))
-        if record.get("method") != "mfa" or kind not in METHODS or kind not in methods:
+        if record.get("method") != "mfa" or kind not in METHODS:
             continue
         if theirs.get(record.get("id", 0)) == kind and _is_recent(record, now, max_age):
             return StepUp(method=kind, at=record["at"], age_seconds=now - record["at"])
     return None
 
 
-def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp | None:
+def find_password(request: HttpRequest) -> StepUp | None:
     """The newest time that the password was requested and entered after signing in.  It only permits adding the first
     passkey or authenticator.  None for a user who has one."""
     person = request.user
@@ -95,7 +91,7 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
         return None
     now = database_time().timestamp()
     for record in reversed(second_factors.records(request)):
-        if record.get("method") == "password" and _is_recent(record, now, max_age):
+        if record.get("method") == "password" and _is_recent(record, now, MAX_AGE_SECONDS):
             return StepUp(method="password", at=record["at"], age_seconds=now - record["at"])
     return None
 

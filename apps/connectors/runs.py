@@ -57,7 +57,7 @@ def _due(now: datetime) -> Q:
     return is_free & Q(next_run_at__lte=now) & (Q(is_paused=False) | Q(status=RunStatus.WAITING))
 
 
-def preview(scope: Scope, connector_id: int, *, now: datetime) -> Counter[str]:
+def preview(scope: Scope, connector_id: int) -> Counter[str]:
     """Count what a run would create, refresh and leave, for a few seconds.  Writes nothing.
 
     Raises ConnectorNotFound, SourceRefused; ``failed`` and the cause if the place cannot be read.

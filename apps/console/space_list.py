@@ -118,7 +118,7 @@ def inside(scope: Scope, space: SpaceRef) -> Scope:
     )
 
 
-def owner_of(scope: Scope, *, now: datetime) -> Owner:
+def owner_of(scope: Scope) -> Owner:
     """Owner of the scope's one space."""
     with tenant_transaction(scope):
         return _owners(scope, [scope.space])[scope.space.id]

@@ -1,7 +1,5 @@
 """Replacing a tenant's identity key after a compromise: recomputes the keyed hashes of one space after the other."""
 
-from datetime import datetime
-
 from django.db.models import QuerySet
 
 from apps.crypto.models import TenantKeyState
@@ -10,16 +8,16 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 
 
-def rekey_some(scope: Scope, version: int, *, now: datetime) -> int:
+def rekey_some(scope: Scope, version: int) -> int:
     """Rekey the tenant's own rows or one space, in this transaction.
 
     Returns the number of recomputed hashes plus 1, or 0 if every space is done or locked.  The tenant's own rows come
     first: new spaces then start under the new key, so the work ends.
     """
     if TenantKeyState.objects.within(scope).filter(identity_version__lt=version).exists():
-        return 1 + reencryption.rekey_identity_of_tenant(scope, version, now=now)
+        return 1 + reencryption.rekey_identity_of_tenant(scope, version)
     space = _behind(scope, version).select_for_update(no_key=True, skip_locked=True).first()
-    return 1 + reencryption.rekey_identity_of_space(scope, space.ref, now=now) if space else 0
+    return 1 + reencryption.rekey_identity_of_space(scope, space.ref) if space else 0
 
 
 def is_done(scope: Scope, version: int) -> bool:

@@ -156,7 +156,7 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
         resealed = reencryption.reseal_batch(scope, limit=size, now=now)
         done = resealed.done + resealed.quarantined
         if not done and rotation.identity_to is not None:
-            done = identity.rekey_some(scope, rotation.identity_to, now=now)
+            done = identity.rekey_some(scope, rotation.identity_to)
         if done:
             # Last, so that this row lock makes other workers wait only for a commit.
             KeyRotation.objects.filter(pk=rotation.pk).update(

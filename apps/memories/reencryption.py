@@ -105,7 +105,7 @@ def behind(scope: Scope) -> dict[int, int]:
     return counts
 
 
-def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> int:
+def rekey_identity_of_tenant(scope: Scope, version: int) -> int:
     """Look up end users by the new identity key from now on; returns how many rows were rekeyed.
 
     Inside the caller's tenant transaction: writers wait until it ends, and then use the new key.
@@ -120,7 +120,7 @@ def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> in
     return sum(table.rekey(scope, None, before, after) for table in TABLES)
 
 
-def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
+def rekey_identity_of_space(scope: Scope, space: SpaceRef) -> int:
     """Recompute the keyed hashes of the space and its branches under the tenant's identity key; returns how many rows.
 
     Inside the caller's tenant transaction.  The spaces are locked: an add to one waits, and starts over.

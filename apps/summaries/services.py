@@ -29,6 +29,7 @@ from apps.summaries.storage import REFLECTION, SESSION, SUMMARIZE_SESSION, NewSu
 from text.summary import summary_of
 
 LONGEST_WHOLE: Final = 8_000  # characters of sources; up to this, a cluster's summary is lossless
+MOST_QUEUED: Final = 500  # of each kind, in one pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +98,11 @@ def tend_summaries(scope: Scope, summary_ids: Sequence[int], *, now: datetime) -
             continue
 
 
-def ask_for_work(scope: Scope, *, limit: int = 500, now: datetime) -> None:
+def ask_for_work(scope: Scope, *, now: datetime) -> None:
     """Queue what writes did not: summaries that lost a source, and clusters that grew or were never summarized."""
     with tenant_transaction(scope):
-        enqueue(scope, "resummarize", lineage.stale_summaries(scope, limit=limit), now=now)
-        enqueue(scope, "summarize", clusters_behind(scope, limit=limit, now=now), now=now)
+        enqueue(scope, "resummarize", lineage.stale_summaries(scope, limit=MOST_QUEUED), now=now)
+        enqueue(scope, "summarize", clusters_behind(scope, limit=MOST_QUEUED, now=now), now=now)
 
 
 # --- sources --------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def erase_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id
 def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     """Erase an end user or agent in every environment; for a space without one, erase that space."""
     scope = find(at, space_id)
-    owner = owner_of(scope, now=at.now)
+    owner = owner_of(scope)
     is_person = scope.space.kind in NAMED_KINDS
     name = owner.label
     return _erase(

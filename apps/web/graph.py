@@ -57,7 +57,7 @@ def graph(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
         place="spaces",
         part="graph",
         environment=scope.environment,
-        owner=owner_of(scope, now=at.now),
+        owner=owner_of(scope),
         space=scope.space,
         of=of,
         width=GRAPH_WIDTH,

@@ -75,7 +75,7 @@ def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpRespon
         place="spaces",
         part="memories",
         environment=scope.environment,
-        owner=owner_of(scope, now=at.now),
+        owner=owner_of(scope),
         space=scope.space,
         found=found,
         seeking=seeking,
@@ -109,7 +109,7 @@ def memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int)
         at=at,
         place="spaces",
         environment=scope.environment,
-        owner=owner_of(scope, now=at.now),
+        owner=owner_of(scope),
         space=scope.space,
         shown=shown,
         examined=examined,
@@ -136,7 +136,7 @@ def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_i
     if shown.deleted_at is not None:
         raise MemoryNotFound
     if request.method != "POST":
-        owner = owner_of(scope, now=at.now)
+        owner = owner_of(scope)
         return show(request, "delete_memory", at=at, place="spaces", owner=owner, space=scope.space, shown=shown)
     gone = soft_delete_selection(
         scope, MemorySelection(memory_ids=(memory_id,)), reason=REASON, method="user_request", now=at.now
@@ -167,7 +167,7 @@ def delete_many(request: HttpRequest, at: PageContext, space_id: int) -> HttpRes
         "delete_many",
         at=at,
         place="spaces",
-        owner=owner_of(scope, now=at.now),
+        owner=owner_of(scope),
         space=scope.space,
         seeking=seeking,
         query=seeking.query,

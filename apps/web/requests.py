@@ -70,7 +70,7 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
         one=one,
         chosen=_chosen(one),
         turns=one.target.get("turns", False),
-        owner=owner_of(there, now=at.now),
+        owner=owner_of(there),
         space=there.space,
         count=len(ids),
         sample=look_at_all(there, ids[-SAMPLE:][::-1], now=at.now),

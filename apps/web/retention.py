@@ -175,7 +175,7 @@ def _concerned(request: HttpRequest, at: PageContext) -> Concerned:
         scope=at.scope,
         project=get_project(at.scope, named) if named else None,
         space_id=space_id,
-        owner=owner_of(find_space(at.scope, space_id), now=at.now) if space_id else None,
+        owner=owner_of(find_space(at.scope, space_id)) if space_id else None,
     )
 
 

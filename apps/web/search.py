@@ -45,7 +45,7 @@ def search(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse
         place="spaces",
         part="search",
         environment=scope.environment,
-        owner=owner_of(scope, now=at.now),
+        owner=owner_of(scope),
         space=scope.space,
         types=sorted({*types, type_} - {""}),
         profiles=PROFILES,

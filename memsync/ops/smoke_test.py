@@ -10,6 +10,7 @@ END_USER = "memsync-probe"
 TEXT = "The lighthouse keeper drinks green tea on the western balcony every morning."
 QUESTION = "What does the keeper of the lighthouse drink?"
 CLIENT_REF = "memsync-up-probe"  # makes adds idempotent across starts
+PATIENCE = 20.0  # seconds
 
 
 class ProbeFailed(Exception):
@@ -28,9 +29,9 @@ def is_healthy(url: str) -> bool:
     return status == 200
 
 
-def add_and_query(url: str, key: str, *, patience: float = 20.0) -> None:
-    """Add a memory and recall it, retrying for up to patience seconds.  Raises ProbeFailed if that fails."""
-    deadline = time.monotonic() + patience
+def add_and_query(url: str, key: str) -> None:
+    """Add a memory and recall it, retrying for up to PATIENCE seconds.  Raises ProbeFailed if that fails."""
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             _add(url, key)

@@ -50,6 +50,8 @@ _NOT_NAMES = listed(
     " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning evening afternoon night half quick thing"
 )
 
+_MOST_CHARS: Final = 60  # of a slug
+
 # Attributes of a person that a clause may state.
 _THINGS: Final = (
     r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
@@ -208,7 +210,7 @@ def lead_end(low: str, start: int, end: int) -> int:
     return lead.end() if lead else start
 
 
-def slug(words: str, *, limit: int = 60) -> str:
+def slug(words: str) -> str:
     """Canonical form of a name or value: without accents, articles and plurals, blanks as underscores."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c)).lower()
     found = [w for w in patterns.findall(r"[^\W_]+(?:[.'+#@-]*[^\W_]+|[+#]+)*", plain) if w not in _DROPPED]
@@ -217,7 +219,7 @@ def slug(words: str, *, limit: int = 60) -> str:
         if not any(c.isdigit() for c in w)
         else w.replace("'", "")
         for w in found
-    )[:limit].strip("_")
+    )[:_MOST_CHARS].strip("_")
 
 
 _DROPPED = listed(

@@ -216,7 +216,7 @@ class RunConnectorView(ApiView):
         """Run a connector as soon as a worker is free, or only count what a run would do."""
         fields, scope, now = self.read(RunConnectorInput), self.reader(writes=True), self.now()
         if fields["dry_run"]:
-            would = dict(runs.preview(scope, connector_id, now=now))
+            would = dict(runs.preview(scope, connector_id))
             return Response(_body(services.get_connector(scope, connector_id)) | {"would": would})
         asked = services.request_run(scope, connector_id, now=now)
         notify(run_task, tenant_id=scope.tenant_id, connector_id=connector_id)

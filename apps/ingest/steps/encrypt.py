@@ -68,7 +68,7 @@ def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
         valid_to=known.periods.latest.end,
     )
     if proposal.kept is not None:
-        _keep(row, proposal.kept, is_vouched=proposal.is_vouched, now=now)
+        _keep(row, proposal.kept, is_vouched=proposal.is_vouched)
     seal_into(
         row,
         Readable(
@@ -94,7 +94,7 @@ def _fields(candidate: MemoryCandidate, *, said_at: datetime) -> dict[str, Any]:
     return fitting(candidate.fields, given)
 
 
-def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime) -> None:
+def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool) -> None:
     """Copy the attributes of an imported memory.  It is pinned only if the import is vouched for."""
     row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned and is_vouched, kept.is_summary
     row.retention_status = "archived" if kept.is_archived else "active"

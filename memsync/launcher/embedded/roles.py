@@ -116,16 +116,14 @@ def create_roles(superuser: Psycopg, passwords: Mapping[str, str]) -> None:
             superuser.execute(statement)
 
 
-def create_database(
-    superuser: Psycopg, name: str, *, may_connect: Iterable[str], template: str = "template1", owner: str = OWNER
-) -> None:
+def create_database(superuser: Psycopg, name: str, *, may_connect: Iterable[str], template: str = "template1") -> None:
     """Create the database if it is missing.  Only may_connect may connect: grants are not copied from a template.
 
     superuser: a connection in autocommit mode.
     """
     if not superuser.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
         statement = SQL("create database {} owner {} template {}")
-        superuser.execute(statement.format(Identifier(name), Identifier(owner), Identifier(template)))
+        superuser.execute(statement.format(Identifier(name), Identifier(OWNER), Identifier(template)))
     superuser.execute(SQL("revoke all on database {} from public").format(Identifier(name)))
     superuser.execute(SQL("grant connect on database {} to {}").format(Identifier(name), _names(may_connect)))
 
