@@ -7,11 +7,10 @@ class ConnectorsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.connectors.models import TABLE, Connector
-        from apps.connectors.reencryption import Connectors
-        from apps.crypto.encrypted_tables import register
+        from apps.crypto.encrypted_tables import SealedColumns, register
         from apps.transfers.exports import people
 
-        register(Connectors())
+        register(SealedColumns(TABLE, Connector))
         people.add(
             people.Section(
                 kind="connector",

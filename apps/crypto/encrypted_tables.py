@@ -7,7 +7,7 @@ rows after a key rotation, and ``apps.memories.integrity`` quarantines rows that
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from django.db import connection
 from django.db.models import Model
@@ -120,8 +120,10 @@ class SealedColumns:
     key if they belong to no space.
     """
 
-    name: ClassVar[str]
-    model: ClassVar[Any]
+    def __init__(self, name: str, model: Any) -> None:
+        """name: of the table in the registry and in the quarantine."""
+        self.name: Final = name
+        self.model: Final = model
 
     @property
     def table(self) -> str:
@@ -147,7 +149,7 @@ class SealedColumns:
         return broken
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Do nothing: this table has no keyed hashes.  Tables that have some override this method."""
+        """Do nothing: this table has no keyed hashes.  A subclass for a table that has some overrides this method."""
         return 0
 
     def remake(self, scope: Scope, rows: Any, types: Mapping[str, str], handles: Callable[[Any], Sequence[Any]]) -> int:

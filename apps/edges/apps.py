@@ -14,9 +14,9 @@ class EdgesConfig(AppConfig):
     verbose_name = "Edges"
 
     def ready(self) -> None:
-        from apps.crypto.encrypted_tables import register
-        from apps.edges.reencryption import Edges
+        from apps.crypto.encrypted_tables import SealedColumns, register
+        from apps.edges.models import EDGE, MemoryEdge
         from apps.memories.indexing_mode import STRIPPED
 
-        register(Edges())
+        register(SealedColumns(EDGE, MemoryEdge))
         STRIPPED.append(FOUND)

@@ -18,8 +18,7 @@ from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.edges.models import RESOLUTION, MemoryEdge
-from apps.edges.reencryption import EDGE
+from apps.edges.models import EDGE, RESOLUTION, MemoryEdge
 from apps.edges.sealing import open_metadata, seal_metadata
 from apps.edges.selectors import BOTH_ENDS, reach
 from apps.edges.services import lock_space

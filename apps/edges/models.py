@@ -1,5 +1,7 @@
 """Models of relations between memories, and of the types that a tenant adds to the built-in ones."""
 
+from typing import Final
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -8,6 +10,7 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the contexts bound into the envelopes
+EDGE: Final = "edge"  # the table's name in the quarantine
 
 
 class MemoryEdge(ScopedModel):

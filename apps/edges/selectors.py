@@ -10,8 +10,8 @@ from django.db import connection
 from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.edges.models import EDGE
 from apps.edges.opened import Edge, Neighbour
-from apps.edges.reencryption import EDGE
 from apps.edges.sealing import open_metadata
 from apps.edges.types import CONTRADICTION, CORROBORATING, factor_of
 from apps.memories import integrity

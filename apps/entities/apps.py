@@ -12,10 +12,11 @@ class EntitiesConfig(AppConfig):
     verbose_name = "Entities"
 
     def ready(self) -> None:
-        from apps.crypto.encrypted_tables import register
-        from apps.entities.reencryption import Aliases, EntityClaims
+        from apps.crypto.encrypted_tables import SealedColumns, register
+        from apps.entities.models import EntityAlias, EntityClaim
+        from apps.entities.reencryption import ALIASES, CLAIMS, Aliases
         from apps.memories.indexing_mode import STRIPPED
 
-        register(Aliases())
-        register(EntityClaims())
+        register(Aliases(ALIASES, EntityAlias))
+        register(SealedColumns(CLAIMS, EntityClaim))
         STRIPPED.append(GONE)

@@ -1,10 +1,10 @@
-"""Re-encryption of names and claims of entities, and rekeying of the names' hashes."""
+"""Rekeying of the hashes of entities' names.  See ``apps.crypto.encrypted_tables``."""
 
 from typing import Final
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
-from apps.entities.models import ALIAS, EntityAlias, EntityClaim
+from apps.entities.models import ALIAS, EntityAlias
 from apps.projects.scope import Scope, SpaceRef
 from text.names import normalised
 
@@ -18,9 +18,6 @@ def alias_mac(cipher: SpaceCipher, alias: str) -> bytes:
 
 
 class Aliases(SealedColumns):
-    name = ALIASES
-    model = EntityAlias
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0
@@ -30,10 +27,3 @@ class Aliases(SealedColumns):
 
         mine = EntityAlias.objects.within(scope).filter(space_id=space.id)
         return self.remake(scope, mine, {"alias_mac": "bytea"}, handles)
-
-
-class EntityClaims(SealedColumns):
-    """Found by its entities, so it has no keyed hashes."""
-
-    name = CLAIMS
-    model = EntityClaim

@@ -7,15 +7,12 @@ from apps.crypto.encrypted_tables import SealedColumns, open_fields
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.history.models import HistoryTurn, StateItem
 from apps.history.state_lookup_keys import rekey
-from apps.history.state_sealing import STATE, open_state
-from apps.history.turns import TURN, Handles, handles_of
+from apps.history.state_sealing import open_state
+from apps.history.turns import Handles, handles_of
 from apps.projects.scope import Scope, SpaceRef
 
 
 class HistoryTurns(SealedColumns):
-    name = TURN
-    model = HistoryTurn
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0
@@ -30,9 +27,6 @@ class HistoryTurns(SealedColumns):
 
 
 class States(SealedColumns):
-    name = STATE
-    model = StateItem
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0

@@ -12,9 +12,6 @@ from apps.projects.scope import Scope, SpaceRef
 
 
 class Receipts(SealedColumns):
-    name = "receipt"
-    model = IngestReceipt
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         """Recompute digests of receipts; delete those of candidates and turns, which have no stored text."""
         if space is None:
@@ -35,9 +32,6 @@ class Receipts(SealedColumns):
 
 
 class ReviewItems(SealedColumns):
-    name = review_storage.TABLE
-    model = ReviewItem
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         """Recompute the digests of pending items.  Decided ones lose digest and content: they are no longer recognized,
         and their decisions cannot be undone."""

@@ -341,9 +341,6 @@ def _claim(opened: bytes) -> PredicateClaim:
 
 
 class Claims(SealedColumns):
-    name = CLAIM
-    model = MemoryClaim
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         return 0 if space is None else blind(scope, space, before, after)
 

@@ -30,7 +30,7 @@ from apps.crypto.encrypted_tables import (
 )
 from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
 from apps.memories import postings
-from apps.memories.claims import Claims
+from apps.memories.claims import CLAIM, Claims
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
 from apps.memories.lookup_keys import (
     LookupValues,
@@ -40,7 +40,7 @@ from apps.memories.lookup_keys import (
     typed_public_id,
     value_mac,
 )
-from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
+from apps.memories.models import Memory, MemoryClaim, MemoryFeedback, MemoryTransition, MemoryVector
 from apps.memories.models.memory import LABEL
 from apps.memories.models.search import EMBEDDING
 from apps.memories.nearest import stored_signs
@@ -272,9 +272,6 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
 
 
 class EndUsers(SealedColumns):
-    name = END_USER
-    model = EndUser
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is not None:
             return 0
@@ -296,21 +293,8 @@ class EndUsers(SealedColumns):
             raise DecryptError("row_mac")
 
 
-# --- ciphertexts that never change ------------------------------------------------------------------------------------
-
-
-class Transitions(SealedColumns):
-    name = TRANSITION
-    model = MemoryTransition
-
-
-class Feedbacks(SealedColumns):
-    name = FEEDBACK
-    model = MemoryFeedback
-
-
 register(Memories())
-register(EndUsers())
-register(Transitions())
-register(Feedbacks())
-register(Claims())
+register(EndUsers(END_USER, EndUser))
+register(SealedColumns(TRANSITION, MemoryTransition))
+register(SealedColumns(FEEDBACK, MemoryFeedback))
+register(Claims(CLAIM, MemoryClaim))

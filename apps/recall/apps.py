@@ -6,8 +6,8 @@ class RecallConfig(AppConfig):
     verbose_name = "Recall"
 
     def ready(self) -> None:
-        from apps.crypto.encrypted_tables import register
+        from apps.crypto.encrypted_tables import SealedColumns, register
         from apps.recall import checks  # noqa: F401  (importing registers them)
-        from apps.recall.reencryption import Traces
+        from apps.recall.models import TABLE, RecallTrace
 
-        register(Traces())
+        register(SealedColumns(TABLE, RecallTrace))

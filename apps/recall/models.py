@@ -8,6 +8,7 @@ from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 TRACE: Final = "recall.trace"  # the name bound into the seal
+TABLE: Final = "recall_trace"  # the table's name in the quarantine
 
 
 class RecallPace(models.Model):

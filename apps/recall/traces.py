@@ -22,8 +22,7 @@ from apps.memories.models import Memory
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.models import TRACE, RecallTrace
-from apps.recall.reencryption import TRACES
+from apps.recall.models import TABLE, TRACE, RecallTrace
 from apps.recall.replay import Trace
 
 AT_ONCE: Final = 200  # traces opened in one transaction
@@ -140,7 +139,7 @@ def _replay(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[ReplayRe
         try:
             trace = Trace.of_json(orjson.loads(cipher.open_bytes(TRACE, row.pk, bytes(row.trace_ct))))
         except DecryptError as error:
-            report_broken(scope, error, row.pk, space_id=row.space_id, table=TRACES, now=now)
+            report_broken(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
             continue
         again = [one.id for one in trace.replay()]
         became = _became(scope, row.space_id, trace, now=now)

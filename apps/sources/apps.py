@@ -7,6 +7,8 @@ class SourcesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
+        from apps.sources.models import ExternalObject
         from apps.sources.reencryption import ExternalObjects
+        from apps.sources.sealing import OBJECT
 
-        register(ExternalObjects())
+        register(ExternalObjects(OBJECT, ExternalObject))

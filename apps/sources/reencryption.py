@@ -4,13 +4,10 @@ from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.projects.scope import Scope, SpaceRef
 from apps.sources.models import ExternalObject, ObjectMemory
-from apps.sources.sealing import OBJECT, object_mac, open_object
+from apps.sources.sealing import object_mac, open_object
 
 
 class ExternalObjects(SealedColumns):
-    name = OBJECT
-    model = ExternalObject
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         """Recompute the hashes of objects.  Those of content, which is not stored, are removed: each object is read
         again when it is next seen."""

@@ -10,8 +10,9 @@ class SummariesConfig(AppConfig):
         from apps.outbox import handlers
         from apps.outbox.relay import OutboxKind
         from apps.summaries import outbox_handlers
+        from apps.summaries.models import Cluster
         from apps.summaries.reencryption import Clusters
 
-        register(Clusters())
+        register(Clusters("cluster", Cluster))
         handlers.register("summarize", OutboxKind(do=outbox_handlers.summarize))
         handlers.register("resummarize", OutboxKind(do=outbox_handlers.resummarize))

@@ -1,20 +1,13 @@
 """Re-encryption of the topics of clusters, and rekeying of the topics' hashes."""
 
-from typing import Final
-
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.projects.scope import Scope, SpaceRef
 from apps.summaries.clusters import topic_mac
 from apps.summaries.models import LABEL, Cluster
 
-CLUSTER: Final = "cluster"
-
 
 class Clusters(SealedColumns):
-    name = CLUSTER
-    model = Cluster
-
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0

@@ -6,8 +6,11 @@ class TransfersConfig(AppConfig):
     verbose_name = "Transfers"
 
     def ready(self) -> None:
-        from apps.crypto.encrypted_tables import register
-        from apps.transfers.reencryption import ExportChunks, ExportJobs, ImportChunks, ImportJobs
+        from apps.crypto.encrypted_tables import SealedColumns, register
+        from apps.transfers.models import ExportChunk, ExportJob, ImportChunk, ImportJob
+        from apps.transfers.reencryption import Jobs
 
-        for table in (ExportJobs(), ExportChunks(), ImportJobs(), ImportChunks()):
-            register(table)
+        register(Jobs("export", ExportJob))
+        register(SealedColumns("export chunk", ExportChunk))
+        register(Jobs("import", ImportJob))
+        register(SealedColumns("import chunk", ImportChunk))

@@ -1,4 +1,4 @@
-"""Re-encryption of jobs and their chunks during key rotation.  See ``apps.crypto.encrypted_tables``."""
+"""Re-encryption of jobs during key rotation.  See ``apps.crypto.encrypted_tables``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,31 +6,10 @@ from typing import Any
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.projects.scope import Scope
-from apps.transfers.models import ExportChunk, ExportJob, ImportChunk, ImportJob
 
 
-class _Jobs(SealedColumns):
+class Jobs(SealedColumns):
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
         """Jobs are encrypted under the tenant's key, even if their file covers one end user."""
         cipher = open_tenant(scope.tenant)
         return {row.space_id: cipher for row in rows}
-
-
-class ExportJobs(_Jobs):
-    name = "export"
-    model = ExportJob
-
-
-class ExportChunks(SealedColumns):
-    name = "export chunk"
-    model = ExportChunk
-
-
-class ImportJobs(_Jobs):
-    name = "import"
-    model = ImportJob
-
-
-class ImportChunks(SealedColumns):
-    name = "import chunk"
-    model = ImportChunk

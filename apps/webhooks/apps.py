@@ -6,11 +6,11 @@ class WebhooksConfig(AppConfig):
     verbose_name = "Webhooks"
 
     def ready(self) -> None:
-        from apps.crypto.encrypted_tables import register
+        from apps.crypto.encrypted_tables import SealedColumns, register
         from apps.memories.read_events import subscribe
         from apps.webhooks.fanout import announce_reads
-        from apps.webhooks.reencryption import Deliveries, Endpoints
+        from apps.webhooks.models import DELIVERIES, ENDPOINTS, WebhookDelivery, WebhookEndpoint
 
-        register(Endpoints())
-        register(Deliveries())
+        register(SealedColumns(ENDPOINTS, WebhookEndpoint))
+        register(SealedColumns(DELIVERIES, WebhookDelivery))
         subscribe(announce_reads)

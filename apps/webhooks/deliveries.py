@@ -17,10 +17,9 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.projects.scope import Scope
 from apps.webhooks import events
 from apps.webhooks.fanout import write
-from apps.webhooks.models import RESPONSE, DeliveryStatus, WebhookDelivery
+from apps.webhooks.models import DELIVERIES, RESPONSE, DeliveryStatus, WebhookDelivery
 from apps.webhooks.payloads import EventPayload
 from apps.webhooks.redelivery import redeliver
-from apps.webhooks.reencryption import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable
 
 FAILING: Final = 3  # consecutive failed attempts after which an endpoint counts as failing

@@ -34,10 +34,9 @@ from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.webhooks.fanout import fan_out
-from apps.webhooks.models import OPEN, RESPONSE, DeliveryStatus, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.models import ENDPOINTS, OPEN, RESPONSE, DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from apps.webhooks.payloads import shown_id
 from apps.webhooks.redelivery import DELIVER
-from apps.webhooks.reencryption import ENDPOINTS
 from apps.webhooks.retry_policy import delay, is_retried
 from apps.webhooks.services import PREVIOUS, DeliveryTarget, target_of
 from apps.webhooks.signing import sign

@@ -9,6 +9,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 # Names bound into the encryption.
 URL, DESCRIPTION, SECRET, FORMER = "webhook.url", "webhook.description", "webhook.secret", "webhook.former"
 RESPONSE = "webhook.response"
+ENDPOINTS, DELIVERIES = "webhook", "webhook delivery"  # the tables' names in the quarantine
 
 
 class Algorithm(models.TextChoices):

@@ -7,8 +7,9 @@ from django.db import connection
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
+from apps.crypto.encrypted_tables import OPENERS
+from apps.memories.integrity import FEEDBACK
 from apps.memories.models import MemoryFeedback
-from apps.memories.reencryption import Feedbacks
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -113,7 +114,7 @@ def test_comment_is_sealed_and_opens_for_a_rotation(acme: OpenedTenant, alice: C
         cursor.execute("select f::text from memories_memoryfeedback f")
         (row,) = cursor.fetchall()
         kept = MemoryFeedback.objects.within(acme.scope).get()
-        Feedbacks().open_one(acme.scope, kept.pk)
+        OPENERS[FEEDBACK](acme.scope, kept.pk)
 
     assert b"the-old-word".hex() not in row[0]
     assert kept.key_version == 1
