@@ -127,7 +127,7 @@ class ApiKeyAdmin(OperatorAdmin):
     heading = "API keys"
     list_display = ("begins_with", "name", "tenant", "environment", "state", "expires_at", "last_used_at")
     list_filter = (StateFilter, "environment", "tenant")
-    list_select_related = ("tenant",)
+    list_select_related = ("tenant", "project")
     search_fields = ("name", "kid", "tenant__name")
     fieldsets = (
         (None, {"fields": ("begins_with", "name", "tenant", "works_in", "project", "state")}),
@@ -156,9 +156,6 @@ class ApiKeyAdmin(OperatorAdmin):
     @display(description="Scopes")
     def permissions(self, key: ApiKey) -> str:
         return ", ".join(key.scopes)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant", "project")
 
     @action(description="Issue a key", url_path="issue", icon="add", permissions=["make"])
     def issue(self, request: HttpRequest) -> Answer:
@@ -279,7 +276,7 @@ class KeyOfferAdmin(OperatorAdmin):
     heading = "Offered keys"
     list_display = ("name", "tenant", "environment", "state", "created_at", "expires_at")
     list_filter = ("environment", "tenant")
-    list_select_related = ("tenant",)
+    list_select_related = ("tenant", "project")
     fields = ("name", "tenant", "works_in", "project", "may", "state", "offered_by", "created_at", "expires_at",
               "accepted_at", "declined_at", "decided_by", "key_id", "old_key_id")  # fmt: skip
 
@@ -294,6 +291,3 @@ class KeyOfferAdmin(OperatorAdmin):
     @display(description="Scopes")
     def may(self, offer: KeyOffer) -> str:
         return ", ".join(offer.scopes)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant", "project")

@@ -1,10 +1,6 @@
 """Read-only list of all tenants' grants, to find those that wait for a second operator.  Decisions: in the console."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
@@ -61,9 +57,6 @@ class GrantAdmin(OperatorAdmin):
     @display(description="Approve, read, end")
     def page(self, grant: Grant) -> str:
         return link("In the console", reverse("web_break_glass", args=[grant.tenant.name, grant.pk]))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant", "space")
 
 
 def _person(person_id: int | None) -> str:

@@ -218,6 +218,8 @@ class OperatorAdmin(NamedAdmin):
         # is restricted by column grants.
         rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR)
         rows = rows.defer(*sealed_fields(self.model), *joined_sealed_fields(self.model))
+        if isinstance(self.list_select_related, tuple):  # on the page of one row too
+            rows = rows.select_related(*self.list_select_related)
         return rows.order_by(*self.get_ordering(request))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:

@@ -1,10 +1,7 @@
 """Legal holds: operators set and lift them."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils import timezone
 from unfold import widgets
@@ -46,6 +43,7 @@ class HoldAdmin(OperatorAdmin):
     heading = "Legal holds"
     list_display = ("number", "tenant", "what", "case", "state", "created_at", "set_by")
     list_filter = ("level", "tenant")
+    list_select_related = ("tenant",)
     search_fields = ("case",)
     fields = ("tenant", "what", "case", "state", "created_at", "set_by", "lifted_at", "lifted_by")
 
@@ -108,6 +106,3 @@ class HoldAdmin(OperatorAdmin):
     @display(description="State", label={"in force": "warning", "lifted": "info"})
     def state(self, hold: Hold) -> str:
         return "lifted" if hold.lifted_at else "in force"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

@@ -1,10 +1,6 @@
 """Admin pages for ingest decisions and the review queue.  They show decisions and reasons, never the input."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 
 from apps.core.admin import OperatorAdmin, display, link
@@ -25,7 +21,7 @@ class CandidateAdmin(OperatorAdmin):
     heading = "Decisions"
     list_display = ("number", "verdict", "reason", "type", "extractor", "memory", "tenant", "environment", "created_at")
     list_filter = ("decision", "type", "extractor", "fallback", "tenant")
-    list_select_related = ("tenant",)
+    list_select_related = ("tenant", "space")
     search_fields = ("=id", "=memory_id")
     fields = ("number", "verdict", "reason", "type", "extractor", "fallback", "tokens_in", "tokens_out", "cost_micros",
               "memory", "tenant", "environment", "created_at")  # fmt: skip
@@ -47,9 +43,6 @@ class CandidateAdmin(OperatorAdmin):
     @display(description="Environment")
     def environment(self, candidate: Candidate) -> str:
         return candidate.space.environment
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant", "space")
 
 
 STATES = {"pending": "warning", "accepted": "success", "rejected": "danger", "expired": "info"}
@@ -80,6 +73,3 @@ class ReviewItemAdmin(OperatorAdmin):
         if item.memory_id is None:
             return None
         return link(f"#{item.memory_id}", reverse("admin:memories_memory_change", args=[item.memory_id]))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

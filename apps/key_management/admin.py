@@ -3,8 +3,6 @@
 A worker does the requested work: these pages import no code that can access a key, wrapped or not.
 """
 
-from typing import Any
-
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
@@ -85,9 +83,6 @@ class TenantKeyStateAdmin(OperatorAdmin):
         memories = Memory._default_manager.using(OPERATOR).filter(tenant_id=row.tenant_id)
         counts = memories.values_list("key_version").annotate(Count("pk")).order_by("key_version")
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}: {}</li>", list(counts)))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")
 
     @action(description="Rotate the key", url_path="rotate", icon="autorenew", permissions=["operate"])
     def rotate(self, request: HttpRequest, object_id: str) -> Answer:

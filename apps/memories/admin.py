@@ -185,9 +185,6 @@ class QuarantinedRowAdmin(OperatorAdmin):
             back=back,
         )
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")
-
 
 def _line(row: MemoryTransition) -> tuple[str, str, str, str, str]:
     other = _link_to(row.other_id)

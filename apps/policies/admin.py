@@ -1,10 +1,6 @@
 """Retention policies, read-only."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 
 from apps.core.admin import OperatorAdmin, display
 from apps.policies.models import RULES, RetentionPolicy
@@ -15,6 +11,7 @@ class RetentionPolicyAdmin(OperatorAdmin):
     heading = "Retention policies"
     list_display = ("whose", "tenant", "says", "revision", "updated_at", "updated_by")
     list_filter = ("level", "tenant")
+    list_select_related = ("tenant",)
     fields = ("whose", "tenant", *RULES, "revision", "created_at", "updated_at", "updated_by")
 
     @display(description="Level")
@@ -26,6 +23,3 @@ class RetentionPolicyAdmin(OperatorAdmin):
     def says(self, policy: RetentionPolicy) -> str:
         said = ((name, getattr(policy, name)) for name in RULES)
         return ", ".join(f"{name} {value}" for name, value in said if value is not None)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -63,9 +62,6 @@ class ProjectAdmin(OperatorAdmin):
         if project.archived_at:
             return "archived"
         return "default" if project.is_default else "active"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")
 
     @action(description="New project", url_path="create", icon="add", permissions=["make"])
     def create(self, request: HttpRequest) -> Answer:
@@ -157,6 +153,3 @@ class SpaceAdmin(OperatorAdmin):
         """A link to break-glass access in the console, which requires a second factor and the approval of others."""
         page = reverse("web_break_glass_ask", args=[space.tenant.name, space.pk])
         return format_html("Encrypted. {}", link("Break the glass", page))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

@@ -1,10 +1,6 @@
 """Read-only admin pages for retention: ids, times and counts."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 
 from apps.core.admin import OperatorAdmin, display
 from apps.retention.models import PrivacyRequest, RetentionRun
@@ -15,14 +11,12 @@ class RetentionRunAdmin(OperatorAdmin):
     heading = "Retention runs"
     list_display = ("number", "tenant", "created_at", "finished_at", "archived", "deleted", "purged", "times_resumed")
     list_filter = ("tenant",)
+    list_select_related = ("tenant",)
     fields = ("tenant", "created_at", "finished_at", "leased_until", "times_resumed", "archived", "deleted", "purged")
 
     @display(description="Run", ordering="id")
     def number(self, run: RetentionRun) -> str:
         return f"#{run.pk}"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")
 
 
 @admin.register(PrivacyRequest)
@@ -30,6 +24,7 @@ class PrivacyRequestAdmin(OperatorAdmin):
     heading = "Privacy requests"
     list_display = ("number", "tenant", "kind", "state", "created_at", "due_at", "completed_at", "handled_by")
     list_filter = ("kind", "state", "tenant")
+    list_select_related = ("tenant",)
     fields = (
         "tenant", "end_user_id", "kind", "state", "created_at", "requested_by", "due_at", "started_at", "completed_at",
         "handled_by", "attempts", "error", "records", "evidence",
@@ -38,6 +33,3 @@ class PrivacyRequestAdmin(OperatorAdmin):
     @display(description="Request", ordering="id")
     def number(self, request: PrivacyRequest) -> str:
         return f"#{request.pk}"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils import timezone
 from unfold.enums import ActionVariant
@@ -62,9 +61,6 @@ class TenantAdmin(OperatorAdmin):
     @display(description="ID in keys and ciphertexts")
     def bound_into_keys(self, tenant: Tenant) -> str:
         return mono(tenant.uid)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("organization")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -177,6 +173,3 @@ class EndUserAdmin(OperatorAdmin):
     @display(description="End user", ordering="id")
     def public(self, end_user: EndUser) -> str:
         return str(end_user)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")

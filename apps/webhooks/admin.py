@@ -1,9 +1,6 @@
 """Webhooks in the admin: metadata and status only; no URL, no secret, no payload."""
 
-from typing import Any
-
 from django.contrib import admin, messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -39,6 +36,7 @@ class WebhookDeliveryAdmin(OperatorAdmin):
     list_display = ("number", "standing", "event_type", "webhook", "status_code", "error", "attempt_number", "tenant",
                     "created_at", "next_retry_at")  # fmt: skip
     list_filter = ("status", "event_type", "tenant")
+    list_select_related = ("tenant",)
     search_fields = ("=id", "=endpoint__id")
     fields = ("number", "standing", "event_type", "event_id", "webhook", "status_code", "error", "latency_ms",
               "attempt_number", "max_attempts", "tenant", "created_at", "next_retry_at", "completed_at")  # fmt: skip
@@ -84,6 +82,3 @@ class WebhookDeliveryAdmin(OperatorAdmin):
     def webhook(self, delivery: WebhookDelivery) -> str:
         page = reverse("admin:webhooks_webhookendpoint_change", args=[delivery.endpoint_id])
         return link(f"#{delivery.endpoint_id}", page)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("tenant")
