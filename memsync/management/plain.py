@@ -18,7 +18,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from apps.core.errors import DomainError
 from apps.core.retries import retried, was_given_up
-from apps.projects.scope import Principal
+from apps.projects.scope import Environment, Principal, Scope
+from apps.projects.selectors import scope_in
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import get_tenant, list_tenants
 from memsync import instance
@@ -86,6 +87,23 @@ def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one line of JSON instead of a table")
 
 
+def add_tenant(parser: ArgumentParser) -> None:
+    parser.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+
+
+def add_space(parser: ArgumentParser) -> None:
+    """``--space``, or ``--user`` with ``--environment``."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--space", type=int, metavar="ID", help="the space's id, as `memsync space list` shows")
+    which.add_argument("--user", metavar="ID", help="the tenant's own id of the end user whose space it is")
+    parser.add_argument(
+        "--environment",
+        choices=[environment.value for environment in Environment],
+        default="production",
+        help="of the end user's space (default: production)",
+    )
+
+
 def duration(text: str) -> timedelta:
     """``90d``, ``12h``, ``30m``, ``10s``, or ``0``."""
     if text == "0":
@@ -105,6 +123,11 @@ def chosen_tenant(name: str | None) -> Tenant:
         there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
         raise CommandError(f"Name the tenant with --tenant NAME. There are: {there}.", returncode=2)
     return found[0]
+
+
+def scope_of(name: str | None) -> Scope:
+    """The scope of the tenant that ``chosen_tenant`` returns."""
+    return scope_in(chosen_tenant(name), principal=operator())
 
 
 def operator() -> Principal:

@@ -22,13 +22,11 @@ from apps.audit.chain import Entry, NotAnEntry
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed
 from apps.audit.selectors import AuditFilter, all_entries, all_heads, count_rows, list_events
 from apps.core.admin import OPERATOR
-from apps.projects.scope import Scope
-from apps.projects.selectors import scope_in
 from apps.tenants.selectors import get_tenant
 from apps.transparency import checkpoints
 from apps.transparency.self_check import export_lines
 from apps.transparency.verify import VerificationFinding, VerificationReport, trusted, verify
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, duration, scope_of
 
 NOT_THE_OPERATOR = (
     "Only the operator can read every chain: set OPERATOR_DATABASE_URL to the role that reads across tenants."
@@ -76,7 +74,7 @@ class Command(PlainCommand):
         show.add_argument("--since", type=duration, metavar="TIME", help="how far back: 90d, 12h, 30m")
         show.add_argument("--limit", type=int, default=50, help="at most this many (default: 50)")
         for verb in (take, show):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
         now = verbs.add_parser(
             "checkpoint",
             help="sign the current end of every chain",
@@ -166,7 +164,7 @@ class Command(PlainCommand):
     # -- the others --------------------------------------------------------------------------------------------------
 
     def export(self, options: dict[str, Any]) -> None:
-        for line in export_lines(_scope(options["tenant"])):
+        for line in export_lines(scope_of(options["tenant"])):
             self.stdout.write(line.decode(), ending="")
 
     def list(self, options: dict[str, Any]) -> None:
@@ -176,7 +174,7 @@ class Command(PlainCommand):
             outcome=options["outcome"],
             since=timezone.now() - options["since"] if options["since"] else None,
         )
-        found = list_events(_scope(options["tenant"]), wanted, limit=max(1, options["limit"]))
+        found = list_events(scope_of(options["tenant"]), wanted, limit=max(1, options["limit"]))
         if options["json"]:
             self.say_json([entry.to_json() for entry in found])
             return
@@ -292,10 +290,6 @@ def _public_key(text: str) -> bytes:
     if len(key) != 32:
         raise ArgumentTypeError("a public key is 64 hex digits, as `memsync audit key` shows them")
     return key
-
-
-def _scope(name: str | None) -> Scope:
-    return scope_in(chosen_tenant(name), principal=operator())
 
 
 def _name_of(chain: int) -> str:

@@ -15,8 +15,8 @@ from apps.apikeys.permissions import CROSS_PROJECT_READ, DEFAULT, IN_NO_WILDCARD
 from apps.apikeys.selectors import ApiKeyNotFound, list_keys, state_of
 from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, issue, revoke, rotate
 from apps.projects.scope import Environment, Scope
-from apps.projects.selectors import get_project, scope_in
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
+from apps.projects.selectors import get_project
+from memsync.management.plain import PlainCommand, add_json, add_tenant, duration, scope_of
 
 ENVIRONMENTS = [environment.value for environment in Environment]
 ENDS = {"active": "until", "expired": "since", "revoked": "since"}
@@ -87,12 +87,12 @@ class Command(PlainCommand):
         end = verbs.add_parser("revoke", help="revoke this key", description="Revoke this key.")
         end.add_argument("key", help="its ID, the prefix that `memsync key list` shows, or the whole key")
         for verb in (give, show, change, end):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
         verb = {"issue": self.issue, "list": self.list, "rotate": self.rotate, "revoke": self.revoke}[options["verb"]]
-        verb(scope_in(chosen_tenant(options["tenant"]), principal=operator()), options, timezone.now())
+        verb(scope_of(options["tenant"]), options, timezone.now())
 
     def issue(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
         scopes = [name for part in options["scopes"] for name in part.split(",") if name]

@@ -22,7 +22,7 @@ from apps.key_management.tasks import tend
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, operator, scope_of
 
 TURN_SECONDS = 1.0  # seconds between updates of the progress bar
 MOST_SHOWN = 100
@@ -69,7 +69,7 @@ class Command(PlainCommand):
             description="Destroy a retired key. Data encrypted under it, in any backup, can never be decrypted again.",
         )
         end.add_argument("version", type=int, help="as `memsync keys status` shows it")
-        end.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+        add_tenant(end)
         end.add_argument("--identity", action="store_true", help="a version of the identity key, not of the data key")
         end.add_argument(
             "--despite-rows",
@@ -106,7 +106,7 @@ class Command(PlainCommand):
     def rotate(self, options: dict[str, Any]) -> None:
         if len(options["reason"]) > 64:
             raise CommandError("--reason takes at most 64 characters.", returncode=2)
-        scopes = _open_scopes() if options["all"] else [_scope(options["tenant"])]
+        scopes = _open_scopes() if options["all"] else [scope_of(options["tenant"])]
         if options["dry_run"]:
             self._say_what_it_would_take(scopes, options)
             return
@@ -152,7 +152,7 @@ class Command(PlainCommand):
 
     def status(self, options: dict[str, Any]) -> None:
         now = timezone.now()
-        scopes = [_scope(options["tenant"])] if options["tenant"] else _open_scopes()
+        scopes = [scope_of(options["tenant"])] if options["tenant"] else _open_scopes()
         found = [(scope, keys.status(scope, now=now)) for scope in scopes]
         if options["json"]:
             self.say_json([_described(scope, status) for scope, status in found])
@@ -206,7 +206,7 @@ class Command(PlainCommand):
             )
 
     def destroy(self, options: dict[str, Any]) -> None:
-        scope, version = _scope(options["tenant"]), options["version"]
+        scope, version = scope_of(options["tenant"]), options["version"]
         kind = KeyKind.IDENTITY if options["identity"] else KeyKind.ROOT
         if not options["yes"] and not self._is_sure(scope, version, kind):
             raise CommandError("Nothing was destroyed.")
@@ -260,10 +260,6 @@ class Command(PlainCommand):
             return input().strip() == scope.tenant.name
         except EOFError:
             return False
-
-
-def _scope(name: str | None) -> Scope:
-    return scope_in(chosen_tenant(name), principal=operator())
 
 
 def _open_scopes() -> list[Scope]:

@@ -12,9 +12,8 @@ from rich.table import Table
 
 from apps.erasure.workflow import COMMAND_LINE, Authorisation
 from apps.projects.scope import Scope
-from apps.projects.selectors import scope_in
 from apps.retention.subject_requests import SubjectRequestInfo, delete_person, hand_over, list_requests
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, scope_of
 
 
 class Command(PlainCommand):
@@ -39,12 +38,12 @@ class Command(PlainCommand):
         for verb in (delete, export):
             verb.add_argument("request", type=int, metavar="ID", help="as `memsync privacy list` shows it")
         for verb in (every, delete, export):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
         verbs = {"list": self.list, "delete": self.delete, "export": self.export}
-        verbs[options["verb"]](scope_in(chosen_tenant(options["tenant"]), principal=operator()), options)
+        verbs[options["verb"]](scope_of(options["tenant"]), options)
 
     def list(self, scope: Scope, options: dict[str, Any]) -> None:
         found = list_requests(scope, overdue=options["overdue"], now=timezone.now())

@@ -11,9 +11,8 @@ from django.utils import timezone
 from rich.table import Table
 
 from apps.projects.scope import Scope
-from apps.projects.selectors import scope_in
 from apps.recall.traces import ReplayResult, StoredTrace, list_traces, replay, replay_since
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, scope_of
 
 ABOUT = (
     "A trace contains IDs and numbers of one recall, and no text of the question or of memories. Traces are recorded "
@@ -40,11 +39,11 @@ class Command(PlainCommand):
         which.add_argument("query_id", type=_query_id, nargs="?", help="one recall")
         which.add_argument("--since", type=_moment, metavar="TIME", help="all since then; ISO 8601, by default UTC")
         for verb in (every, show, again):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
+        scope = scope_of(options["tenant"])
         {"list": self.list, "show": self.show, "replay": self.replay}[options["verb"]](scope, options)
 
     def list(self, scope: Scope, options: dict[str, Any]) -> None:

@@ -10,10 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from apps.erasure import receipt_log
-from apps.projects.scope import Scope
-from apps.projects.selectors import scope_in
 from apps.transparency.receipts import Genuine, ReceiptVerdict, Refuted, name_of, read_keys, verify
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, scope_of
 
 UNREADABLE = 2
 
@@ -38,7 +36,7 @@ class Command(PlainCommand):
         for verb in (one, take):
             verb.add_argument("receipt", metavar="ID", help="as `memsync receipt list` shows it: rcp_...")
         for verb in (every, one, take):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
         check = verbs.add_parser(
             "verify",
             help="verify a receipt's file; needs only the file and the public keys",
@@ -68,7 +66,7 @@ class Command(PlainCommand):
         verbs[options["verb"]](options)
 
     def list(self, options: dict[str, Any]) -> None:
-        found = receipt_log.receipts_of(_scope(options["tenant"]), limit=max(1, options["limit"]))
+        found = receipt_log.receipts_of(scope_of(options["tenant"]), limit=max(1, options["limit"]))
         if options["json"]:
             self.say_json([_line(one) for one in found])
             return
@@ -81,7 +79,7 @@ class Command(PlainCommand):
         self.say(table if found else "Nothing was erased.")
 
     def show(self, options: dict[str, Any]) -> None:
-        found = receipt_log.get_receipt(_scope(options["tenant"]), options["receipt"])
+        found = receipt_log.get_receipt(scope_of(options["tenant"]), options["receipt"])
         if options["json"]:
             self.say_json(_line(found))
             return
@@ -94,7 +92,7 @@ class Command(PlainCommand):
             self.say(f"  {name}: {', '.join(f'{key} {value}' for key, value in said.items())}")
 
     def download(self, options: dict[str, Any]) -> None:
-        found = receipt_log.get_receipt(_scope(options["tenant"]), options["receipt"], since=options["since"])
+        found = receipt_log.get_receipt(scope_of(options["tenant"]), options["receipt"], since=options["since"])
         if options["to"] is None:
             self.say_json(dict(found.file))
             return
@@ -144,10 +142,6 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", returncode=UNREADABLE) from error
-
-
-def _scope(name: str | None) -> Scope:
-    return scope_in(chosen_tenant(name), principal=operator())
 
 
 def _line(one: receipt_log.ReceiptFile) -> dict[str, Any]:

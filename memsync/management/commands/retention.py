@@ -28,10 +28,10 @@ from apps.policies.retention import (
     word_of,
 )
 from apps.projects.scope import Scope
-from apps.projects.selectors import SpaceNotFound, get_project, scope_in
+from apps.projects.selectors import SpaceNotFound, get_project
 from apps.retention.previewing import Leaving, PolicyChange, preview, preview_change
 from apps.retention.retention_sweep import Swept, sweep
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, duration, scope_of
 
 
 class Command(PlainCommand):
@@ -82,11 +82,11 @@ class Command(PlainCommand):
         held.add_argument("--all", action="store_true", help="include lifted holds")
         end.add_argument("hold", type=int, help="its number, as `memsync retention holds` shows it")
         for verb in (show, change, look, run, held, begin, end):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
+        scope = scope_of(options["tenant"])
         verbs = {
             "show": self.show, "set": self.set, "preview": self.preview, "run": self.run_now, "holds": self.holds,
             "hold": self.hold, "lift": self.lift,

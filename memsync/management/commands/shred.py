@@ -19,7 +19,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
 from apps.tenants.selectors import get_tenant
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_space, add_tenant, chosen_tenant, operator
 
 WHAT = (
     "Deletes it with all derived data; for an end user or a tenant it first destroys the keys. This cannot be undone, "
@@ -43,15 +43,7 @@ class Command(PlainCommand):
                 "--with-sources", action="store_true", help="also the turns and states they were derived from"
             )
         space = verbs.add_parser("space", help="erase all memories of an end user in an environment", description=WHAT)
-        which = space.add_mutually_exclusive_group(required=True)
-        which.add_argument("--space", type=int, metavar="ID", help="the space's id, as `memsync space list` shows")
-        which.add_argument("--user", metavar="ID", help="the tenant's own id of the end user whose space it is")
-        space.add_argument(
-            "--environment",
-            choices=[environment.value for environment in Environment],
-            default="production",
-            help="of the end user's space (default: production)",
-        )
+        add_space(space)
         person = verbs.add_parser("person", help="erase an end user in every environment", description=WHAT)
         person.add_argument("user", metavar="ID", help="the tenant's own id of the end user")
         project = verbs.add_parser("project", help="erase every memory of a project", description=WHAT)
@@ -72,7 +64,7 @@ class Command(PlainCommand):
             "--rewrite", action="store_true", help="also rewrite large tables, which locks them meanwhile"
         )
         for verb in (memory, topic, space, person, project):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
         for verb in (memory, topic, space, person, project, tenant):
             verb.add_argument("--dry-run", action="store_true", help="show what would be erased, and change nothing")
             verb.add_argument("--yes", action="store_true", help="do not ask")

@@ -12,9 +12,8 @@ from apps.memories.indexing_mode import CAPACITY, set_profile
 from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
-from apps.projects.selectors import scope_in
 from apps.tenants.models import Profile
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, add_space, add_tenant, scope_of
 
 SEALED = (
     "A sealed space has no index data: neither keyed words nor rotated vectors. Recall decrypts all of it in process, "
@@ -33,21 +32,13 @@ class Command(PlainCommand):
             "unseal", help="make a space searchable again", description=f"Make a space searchable again. {SEALED}"
         )
         for verb in (seal, unseal):
-            which = verb.add_mutually_exclusive_group(required=True)
-            which.add_argument("--space", type=int, metavar="ID", help="the space's id, as `memsync space list` shows")
-            which.add_argument("--user", metavar="ID", help="the tenant's own id of the end user whose space it is")
-            verb.add_argument(
-                "--environment",
-                choices=[environment.value for environment in Environment],
-                default="production",
-                help="of the end user's space (default: production)",
-            )
+            add_space(verb)
         for verb in (show, seal, unseal):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
+        scope = scope_of(options["tenant"])
         if options["verb"] == "list":
             self.list(scope, options)
         else:

@@ -23,8 +23,7 @@ from apps.memory_types.models import AT_WORK, ChangeState, TypeChange
 from apps.memory_types.tasks import tend_types
 from apps.memory_types.type_changes import Definition, Planned
 from apps.projects.scope import Scope
-from apps.projects.selectors import scope_in
-from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
+from memsync.management.plain import PlainCommand, add_json, add_tenant, duration, scope_of
 
 TURN_SECONDS: Final = 1.0  # seconds between updates of the progress bar
 PAUSE_SECONDS: Final = 0.3  # seconds between updates while a worker does the work
@@ -94,11 +93,11 @@ class Command(PlainCommand):
         for verb in (add, split, end, undo):
             verb.add_argument("--wait", action="store_true", help="work in this process too and return when done")
         for verb in (show, add, split, end, status, resume, undo):
-            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
+            add_tenant(verb)
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
+        scope = scope_of(options["tenant"])
         verbs = {
             "list": self.list, "add": self.add, "split": self.split, "sunset": self.sunset, "status": self.status,
             "resume": self.resume, "undo": self.undo,
