@@ -4,7 +4,7 @@ Other apps maintain all registered tables without importing their models: ``apps
 rows after a key rotation, and ``apps.memories.integrity`` quarantines rows that do not decrypt.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from apps.core.fields import EncryptedField, encrypted_fields
 from apps.crypto.envelope import DecryptError
-from apps.crypto.services import SpaceCipher, open_space, open_tenant
+from apps.crypto.services import SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
@@ -95,6 +95,17 @@ def ciphers_of(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
     """Return the ciphers of these spaces under the active key version, by space id."""
     spaces = Space.objects.within(scope).filter(pk__in=space_ids)
     return {space.pk: open_space(scope.tenant, space.ref) for space in spaces}
+
+
+def living_ciphers(scope: Scope, spaces: Iterable[Space]) -> dict[int, SpaceCipher]:
+    """Return the ciphers of these spaces by space id, without shredded spaces."""
+    found: dict[int, SpaceCipher] = {}
+    for space in spaces:
+        try:
+            found[space.pk] = open_space(scope.tenant, space.ref)
+        except SpaceShredded:
+            continue
+    return found
 
 
 def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any]], scope: Scope) -> None:

@@ -16,8 +16,8 @@ from django.conf import settings
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
-from apps.crypto.encrypted_tables import report_broken
-from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.crypto.encrypted_tables import living_ciphers, report_broken
+from apps.crypto.services import DecryptError, SpaceShredded
 from apps.memories.models import Memory
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
@@ -130,7 +130,7 @@ def sweep(scope: Scope, *, now: datetime) -> int:
 
 def _replay(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[ReplayResult]:
     rows = list(RecallTrace.objects.within(scope).filter(pk__in=list(ids)).order_by("created_at", "id"))
-    ciphers = _ciphers(scope, {row.space_id for row in rows})
+    ciphers = living_ciphers(scope, Space.objects.within(scope).filter(pk__in={row.space_id for row in rows}))
     replayed = []
     for row in rows:
         cipher = ciphers.get(row.space_id)
@@ -160,17 +160,6 @@ def _became(scope: Scope, space_id: int, trace: Trace, *, now: datetime) -> dict
         elif row.updated_at > trace.now:
             became[memory_id] = "changed"
     return became
-
-
-def _ciphers(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
-    """Space id to cipher, for spaces that are not shredded."""
-    found = {}
-    for space in Space.objects.within(scope).filter(pk__in=space_ids):
-        try:
-            found[space.pk] = open_space(scope.tenant, space.ref)
-        except SpaceShredded:
-            continue
-    return found
 
 
 def _kept(row: RecallTrace) -> StoredTrace:

@@ -9,7 +9,8 @@ from django.db.models import Value
 from django.db.models.functions import Coalesce, Length
 
 from apps.core.scoping import ScopedQuerySet
-from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.crypto.encrypted_tables import living_ciphers
+from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.sealing import open_memory
@@ -62,7 +63,7 @@ def next_memories(
         )  # fmt: skip
     found = list(rows.filter(pk__in=ids).order_by("pk").to_open())
     spaces = Space.objects.within(scope).in_bulk({row.space_id for row in found})
-    ciphers, names = _ciphers(scope, list(spaces.values())), names_of(scope, list(spaces.values()), cipher)
+    ciphers, names = living_ciphers(scope, spaces.values()), names_of(scope, list(spaces.values()), cipher)
     lifetimes = lifetimes_of(scope, spaces)
     lines: list[bytes] = []
     written: list[tuple[int, int]] = []
@@ -104,17 +105,6 @@ def some_ids(rows: ScopedQuerySet[Any], columns: Iterable[str]) -> list[int]:
             break
         ids.append(row_id)
     return ids
-
-
-def _ciphers(scope: Scope, spaces: Sequence[Space]) -> dict[int, SpaceCipher]:
-    """Ciphers by space id, without shredded spaces."""
-    found: dict[int, SpaceCipher] = {}
-    for space in spaces:
-        try:
-            found[space.pk] = open_space(scope.tenant, space.ref)
-        except SpaceShredded:
-            continue
-    return found
 
 
 def names_of(scope: Scope, spaces: Sequence[Space], cipher: SpaceCipher) -> dict[int, str]:
