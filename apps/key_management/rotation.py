@@ -18,7 +18,7 @@ from django.db.models import F, QuerySet
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from apps.core.slices import SliceOutcome
+from apps.core.slices import SliceOutcome, next_size
 from apps.crypto import lifecycle
 from apps.crypto.models import READING_WINDOW, KeyKind, TenantKeyState
 from apps.key_management import identity
@@ -31,7 +31,6 @@ from apps.projects.system import find_system_scope
 logger = logging.getLogger(__name__)
 
 LARGEST_BATCH: Final = 200  # rows in one transaction
-BATCH_SECONDS: Final = 0.5  # target duration of one transaction; slower machines get smaller batches
 SMALLEST_BATCH: Final = 50
 
 _SLOTS: Final = 7_213  # first key of the advisory locks that limit the workers per rotation
@@ -138,14 +137,8 @@ def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], 
             return SliceOutcome.BUSY
         if not done:
             return _finish(scope, rotation, now=clock())
-        size = _next_size(size, time.monotonic() - started)
+        size = next_size(size, time.monotonic() - started, smallest=SMALLEST_BATCH, largest=LARGEST_BATCH)
     return SliceOutcome.MORE
-
-
-def _next_size(size: int, took: float) -> int:
-    if took > BATCH_SECONDS:
-        return max(SMALLEST_BATCH, size // 2)
-    return min(LARGEST_BATCH, size * 2) if took < BATCH_SECONDS / 2 else size
 
 
 def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now: datetime) -> int | None:

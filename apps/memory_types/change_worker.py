@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from apps.core.slices import SliceOutcome
+from apps.core.slices import SliceOutcome, next_size
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
@@ -40,7 +40,6 @@ from apps.projects.system import find_system_scope
 
 LARGEST_BATCH: Final = 1_000  # memories looked at in one transaction
 SMALLEST_BATCH: Final = 50
-BATCH_SECONDS: Final = 0.5  # about how long one transaction may take; on a slower machine a batch is smaller
 SETTLES: Final = timedelta(seconds=10)  # longer than an add takes from reading the types to its commit
 BEFORE: Final = timedelta(minutes=1)  # how long before the change an add without it may have started
 
@@ -176,14 +175,8 @@ def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Sl
         outcome = _turn(scope, change_id, size, now=clock())
         if outcome != SliceOutcome.MORE:
             return outcome
-        size = _next_size(size, time.monotonic() - started)
+        size = next_size(size, time.monotonic() - started, smallest=SMALLEST_BATCH, largest=LARGEST_BATCH)
     return SliceOutcome.MORE
-
-
-def _next_size(size: int, took: float) -> int:
-    if took > BATCH_SECONDS:
-        return max(SMALLEST_BATCH, size // 2)
-    return min(LARGEST_BATCH, size * 2) if took < BATCH_SECONDS / 2 else size
 
 
 def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> SliceOutcome:
