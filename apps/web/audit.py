@@ -1,7 +1,7 @@
 """Pages of the audit trail: its entries, its integrity check, and the receipts of erasures."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import timedelta
 from typing import Final
 
 import orjson
@@ -16,7 +16,7 @@ from apps.tenants.members import list_members
 from apps.transparency import checkpoints
 from apps.transparency.self_check import check_trail, export_lines
 from apps.web.memories import following
-from apps.web.memory_filters import FilterRefused, day_of, id_of
+from apps.web.memory_filters import FilterRefused, day_of, id_of, midnight
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 PAGE: Final = 50
@@ -42,12 +42,13 @@ OUTCOMES: Final = (("", "any"), ("ok", "done"), ("denied", "denied"))
 def audit(request: HttpRequest, at: PageContext) -> HttpResponse:
     said = {name: _plain(request.GET.get(name)) for name in ("action", "actor", "outcome", "since", "until")}
     before = id_of(request.GET.get("before"))
+    since, until = day_of(said["since"]), day_of(said["until"])
     wanted = AuditFilter(
         action=said["action"] or None,
         actor=said["actor"] or None,
         outcome=said["outcome"] or None,
-        since=_midnight(day_of(said["since"])),
-        until=_midnight(day_of(said["until"]), later=timedelta(days=1)),
+        since=midnight(since) if since else None,
+        until=midnight(until) + timedelta(days=1) if until else None,
     )
     shown, next_before = browse(at.scope, wanted, before=before, limit=PAGE)
     query = _query(said)
@@ -135,7 +136,3 @@ def _plain(said: str | None) -> str:
 
 def _query(said: Mapping[str, str]) -> str:
     return urlencode({name: text for name, text in said.items() if text})
-
-
-def _midnight(day: date | None, *, later: timedelta = timedelta(0)) -> datetime | None:
-    return None if day is None else datetime.combine(day, time(), UTC) + later

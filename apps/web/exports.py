@@ -1,8 +1,7 @@
 """Exports of memories: request one, follow its progress, and download the file through single-use links."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from typing import Any, Final
 
 from django import forms
@@ -10,17 +9,16 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from apps.core.errors import Conflict, Invalid
-from apps.projects.scope import Environment, Scope
+from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, list_projects
 from apps.transfers.exports.filters import ExportFilters
 from apps.transfers.exports.links import issue_link
 from apps.transfers.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
-from apps.web.environments import FIRST, environment_of, inside
+from apps.web.environments import FIRST, environment_of, in_project, inside, query_of
 from apps.web.memories import following
-from apps.web.memory_filters import end_of, id_of
+from apps.web.memory_filters import end_of, id_of, midnight
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 READ, WRITE = "exports:read", "exports:write"
@@ -64,7 +62,7 @@ class ExportForm(forms.Form):
             source=said["source"].strip() or None,
             tier=said["tier"] or None,
             is_summary={"true": True, "false": False}.get(said["is_summary"]),
-            date_from=_midnight(said["date_from"]),
+            date_from=midnight(said["date_from"]) if said["date_from"] else None,
             date_to=end_of(said["date_to"]) if said["date_to"] else None,
             include_soft_deleted=said["include_soft_deleted"],
         )
@@ -76,7 +74,7 @@ def exports(request: HttpRequest, at: PageContext) -> HttpResponse:
     scope = inside(at, environment)
     before = id_of(request.GET.get("before"))
     found, total = list_exports(scope, limit=PAGE + 1, before=before)
-    shown, query = found[:PAGE], _said(environment)
+    shown, query = found[:PAGE], query_of(environment)
     return show(
         request,
         "exports",
@@ -103,7 +101,7 @@ def new_export(request: HttpRequest, at: PageContext) -> HttpResponse:
         is_narrowed = bool(set(filters.to_json()) - {"include_soft_deleted"})
         try:
             started = start_export(
-                _of_project(inside(at, environment), request.POST.get("project", "")),
+                in_project(inside(at, environment), request.POST.get("project", "")),
                 format_=form.cleaned_data["format"],
                 reach="filtered" if is_narrowed else "all",  # type: ignore[arg-type]  # views import no models
                 filters=filters,
@@ -211,19 +209,6 @@ def _worded(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _midnight(day: date | None) -> datetime | None:
-    return datetime.combine(day, time(), UTC) if day else None
-
-
-def _of_project(scope: Scope, public_id: str) -> Scope:
-    """Raises ProjectNotFound."""
-    return replace(scope, project_id=get_project(scope, public_id).pk) if public_id else scope
-
-
-def _said(environment: Environment) -> str:
-    return urlencode({"environment": environment.value})
-
-
 def _to(at: PageContext, one: Export, environment: Environment) -> HttpResponse:
     address = reverse("web_export", args=[at.tenant, one.job.public_id])
-    return HttpResponseRedirect(f"{address}?{_said(environment)}")
+    return HttpResponseRedirect(f"{address}?{query_of(environment)}")

@@ -111,20 +111,21 @@ class MemoryFilters:
     @property
     def _after(self) -> datetime | None:
         # "after" is exclusive, while the given day is inclusive from its midnight on.
-        return _midnight(self.since) - timedelta(microseconds=1) if self.since else None
+        return midnight(self.since) - timedelta(microseconds=1) if self.since else None
 
     @property
     def _before(self) -> datetime | None:
-        return _midnight(self.until + timedelta(days=1)) if self.until else None
+        return midnight(self.until + timedelta(days=1)) if self.until else None
 
 
-def _midnight(day: date) -> datetime:
+def midnight(day: date) -> datetime:
+    """The start of the day in UTC."""
     return datetime.combine(day, time(), UTC)
 
 
 def end_of(day: date) -> datetime:
     """The last microsecond of the day."""
-    return _midnight(day + timedelta(days=1)) - timedelta(microseconds=1)
+    return midnight(day + timedelta(days=1)) - timedelta(microseconds=1)
 
 
 def day_of(text: str | None) -> date | None:

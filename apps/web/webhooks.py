@@ -1,7 +1,6 @@
 """Webhook endpoints, their secrets (shown once), and the status of each delivery."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,10 +13,10 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from apps.core.errors import Conflict, DomainError, Invalid
-from apps.projects.scope import Environment, Scope
+from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, list_projects
 from apps.web.confirmation import Confirmation, Paragraph
-from apps.web.environments import FIRST, environment_of, inside
+from apps.web.environments import FIRST, environment_of, in_project, inside, query_of
 from apps.web.memories import following
 from apps.web.memory_filters import id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
@@ -73,7 +72,7 @@ def new_webhook(request: HttpRequest, at: PageContext) -> HttpResponse:
     if form.is_valid():
         try:
             made = services.create(
-                _of_project(scope, request.POST.get("project", "")),
+                in_project(scope, request.POST.get("project", "")),
                 name=form.cleaned_data["name"],
                 url=form.cleaned_data["url"].strip(),
                 wanted=form.cleaned_data["events"],
@@ -218,7 +217,7 @@ def rotate_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
         heading=f"Create a new secret for {row.name}?",
         body=(Paragraph(secret), Paragraph(leak, "meta")),
         button="Create secret",
-        action=f"?{_said(environment)}",
+        action=f"?{query_of(environment)}",
         back_url=_page(at, endpoint_id, environment),
         width="medium",
     )
@@ -232,7 +231,7 @@ def delete_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
     if request.method == "POST":
         services.delete(scope, endpoint_id, now=at.now)
         messages.success(request, "Deleted with its deliveries. Pending ones are not sent.")
-        return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{_said(environment)}")
+        return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{query_of(environment)}")
     one = services.get(scope, endpoint_id)
     count = one.row.total_deliveries
     effect = format_html(
@@ -248,7 +247,7 @@ def delete_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
         body=(Paragraph(address, "meta"), Paragraph(effect)),
         button="Delete webhook",
         is_danger=True,
-        action=f"?{_said(environment)}",
+        action=f"?{query_of(environment)}",
         back_url=_page(at, endpoint_id, environment),
         width="medium",
     )
@@ -359,17 +358,8 @@ def _refuse(form: WebhookForm, error: DomainError) -> None:
     form.add_error(field, error.message)
 
 
-def _of_project(scope: Scope, public_id: str) -> Scope:
-    """Raises ProjectNotFound."""
-    return replace(scope, project_id=get_project(scope, public_id).pk) if public_id else scope
-
-
-def _said(environment: Environment) -> str:
-    return urlencode({"environment": environment.value})
-
-
 def _page(at: PageContext, endpoint_id: int, environment: Environment) -> str:
-    return f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{_said(environment)}"
+    return f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{query_of(environment)}"
 
 
 def _to(at: PageContext, endpoint_id: int, environment: Environment) -> HttpResponse:
@@ -377,4 +367,4 @@ def _to(at: PageContext, endpoint_id: int, environment: Environment) -> HttpResp
 
 
 def _to_delivery(at: PageContext, delivery_id: int, environment: Environment) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('web_delivery', args=[at.tenant, delivery_id])}?{_said(environment)}")
+    return HttpResponseRedirect(f"{reverse('web_delivery', args=[at.tenant, delivery_id])}?{query_of(environment)}")
