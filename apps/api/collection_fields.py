@@ -15,28 +15,29 @@ MAX_METADATA: Final = 64 * 1024  # bytes of JSON
 MAX_WEIGHT: Final = 1e6
 
 
-class Metadata(serializers.DictField):
+class JsonObject(serializers.DictField):
+    """A JSON object, stored unchanged."""
+
+    default_error_messages = MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        return data
+
+
+class Metadata(JsonObject):
     """The caller's own object, stored unchanged.  Raises TooLarge past 64 KiB of JSON."""
 
-    default_error_messages = MESSAGES
-
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            self.fail("object")
-        if len(orjson.dumps(data)) > MAX_METADATA:
+        metadata = super().to_internal_value(data)
+        if len(orjson.dumps(metadata)) > MAX_METADATA:
             raise TooLarge(f"metadata is larger than {MAX_METADATA} bytes of JSON")
-        return data
+        return metadata
 
 
-class FieldValues(serializers.DictField):
+class FieldValues(JsonObject):
     """Values of the fields of a memory's type, by name.  Whether they fit it is known only with the memory."""
-
-    default_error_messages = MESSAGES
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            self.fail("object")
-        return data
 
 
 class MetadataOfSaid(Metadata):

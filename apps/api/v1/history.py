@@ -18,7 +18,7 @@ from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.v1.history_fields import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history.turns import NewTurn, OpenedTurn, read
-from apps.ingest.conversation_sync import append_history, delete_history
+from apps.ingest.conversation_sync import Deleted, append_history, delete_history
 
 MOST_TURNS: Final = 100
 MOST_LISTED: Final = 5_000
@@ -209,12 +209,15 @@ class DeleteHistoryView(NamedView):
             with_facts=fields["delete_derived_facts"],
             now=self.now(),
         )
-        return Response(
-            {
-                "deleted_ids": [kept_id(turn_id) for turn_id in deleted.ids],
-                "deleted_fact_ids": [public_id(memory_id) for memory_id in deleted.facts],
-            }
-        )
+        return Response(deleted_body(deleted))
+
+
+def deleted_body(deleted: Deleted) -> dict[str, list[str]]:
+    """A ``DeletedOutput``."""
+    return {
+        "deleted_ids": [kept_id(one) for one in deleted.ids],
+        "deleted_fact_ids": [public_id(memory_id) for memory_id in deleted.facts],
+    }
 
 
 def _new(fields: Mapping[str, Any]) -> NewTurn:

@@ -5,7 +5,6 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.api.collection_fields import Labels
 from apps.api.fields import MAX_TEXT, Text, read_moment
 
 PREFIX: Final = "h_"
@@ -72,17 +71,6 @@ class AnyJson(serializers.JSONField):
     """Any JSON, stored unchanged."""
 
     def to_internal_value(self, data: Any) -> Any:
-        return data
-
-
-class JsonObject(serializers.DictField):
-    """A JSON object, stored unchanged."""
-
-    default_error_messages = Labels.default_error_messages
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            self.fail("object")
         return data
 
 

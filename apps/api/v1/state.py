@@ -10,15 +10,15 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.collection_fields import MetadataOfSaid
+from apps.api.collection_fields import JsonObject, MetadataOfSaid
 from apps.api.fields import Choice, Clamped, Flag, Label, Text, Whole, Word
 from apps.api.input_serializers import Input, WriteInput
 from apps.api.memory.query import MAX_QUERY
 from apps.api.memory_ids import public_id
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
-from apps.api.v1.history import DeletedOutput
-from apps.api.v1.history_fields import AnyText, JsonObject, Name, Names, kept_id
+from apps.api.v1.history import DeletedOutput, deleted_body
+from apps.api.v1.history_fields import AnyText, Name, Names, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history import state_queries
 from apps.history.state_filters import OPERATORS, is_filter
@@ -313,12 +313,7 @@ class DeleteStateView(NamedView):
             with_facts=fields["delete_derived_facts"],
             now=self.now(),
         )
-        return Response(
-            {
-                "deleted_ids": [kept_id(state_id) for state_id in deleted.ids],
-                "deleted_fact_ids": [public_id(memory_id) for memory_id in deleted.facts],
-            }
-        )
+        return Response(deleted_body(deleted))
 
 
 class NamespacesView(NamedView):
