@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.embedders.local import FineTunedEmbedder
-from apps.ingest.change_rules import Effect, StatementChange, Sureness, changes_among, may_change, may_end
+from apps.ingest.change_rules import Effect, StatementChange, Sureness, changes_among, is_beside, may_change, may_end
 from apps.ingest.keep_gate import Thresholds, weigh
 from benchmarks.by_rule import report
 from text.extraction.entities import read_entities
@@ -92,6 +92,9 @@ class Slots:
                     row.current = False
                 row.end_parts(key, now=value)
         for row, change in changes:
+            has_slot = row.finding.key is not None
+            if is_beside(change.effect, change.over, many_valued=finding.many_valued, has_slot=has_slot):
+                continue
             words = places(row.text, row.ended, change.words)
             may = may_end(row.finding.type or "", by=finding.type or "", over=change.over)
             is_sure = may and change.effect is not Effect.OUTDATES

@@ -1,7 +1,8 @@
 """The labelled texts, by author and by split.
 
 Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
-``endings.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``;
+``endings.jsonl``, ``parallel.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and
+``conversations.jsonl``;
 test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
@@ -88,7 +89,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Two statements of one person that the pipeline compared.
+    """Two statements of one person, such as the pipeline compares.
 
     is_over: whether part of the earlier one no longer holds.  words: that part, where it is known.  is_repeated:
     whether the later one says only what the earlier one says.
@@ -159,6 +160,11 @@ class Author:
     @cached_property
     def endings(self) -> tuple[Ending, ...]:
         return tuple(_ending(self, record) for record in self._records("endings"))
+
+    @cached_property
+    def parallel(self) -> tuple[Ending, ...]:
+        """Statements of the same form, of which only the heads of the comparer learn."""
+        return tuple(_ending(self, record) for record in self._records("parallel"))
 
     @cached_property
     def guards(self) -> tuple[Guarded, ...]:

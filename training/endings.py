@@ -32,8 +32,8 @@ REDUNDANT: Final = 0.5  # weight of a turn that only repeats another
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """row: input of the heads and the log-odds of relatedness.  weight: below 1 for whole turns, of which only the
-    second head learns."""
+    """row: input of the heads and the log-odds of relatedness.  weight: below 1 for whole turns, of which only the head
+    "repeated" learns."""
 
     row: NDArray[np.float32]
     is_over: bool
@@ -47,6 +47,7 @@ def examples(weights: Path) -> Iterator[Example]:
     encode, tokenizer = load_encoder(tuned, folder, None), WordPiece(read_vocabulary(folder))
     for author in authors("train"):
         known = [((one.later, one.earlier), (one.is_over, one.is_repeated, 1.0)) for one in author.endings]
+        known += [((one.later, one.earlier), (one.is_over, False, 1.0)) for one in author.parallel]
         known += [(texts, (False, True, REDUNDANT)) for texts in repetitions(author)]
         chances = related_of([texts for texts, _ in known], embedder)
         for (texts, labels), related in zip(known, chances, strict=True):

@@ -21,7 +21,7 @@ from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.change_rules import Sureness, words_over
-from apps.ingest.relatedness import OVER, REPEATED, given
+from apps.ingest.relatedness import corrected
 from training.changes import asked_about, related_of
 from training.corpus import SPLITS, Ending, Pair, Split, authors
 from training.turns import Turn, turns_of, wishes_of
@@ -89,7 +89,7 @@ def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
         "changes": _by_threshold([one in CHANGES for one in meant], ended, SURE_OF_CHANGE),
         "words": _words(pairs, scores),
         "stories": _stories(split, reader),
-        "endings": {name: _endings(split, reader, is_story=name == "stories") for name in ("stories", "conversations")},
+        "endings": {name: _endings(found, reader) for name, found in _compared(split).items()},
     }
 
 
@@ -110,22 +110,28 @@ def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
     return {"asked_about": len(meant), "changes": _by_threshold(meant, ended, SURE_OF_CHANGE)}
 
 
-def _endings(split: Split, reader: PairReader, *, is_story: bool) -> dict[str, Any]:
-    """Recall and precision by threshold, over pairs of statements that the pipeline compared."""
-    embedder = FineTunedEmbedder()
-    found: list[Ending] = []
-    over, repeated = [], []
-    for author in authors(split):
-        if bool(author.stories) == is_story:
-            found += author.endings
-            chances = related_of([(one.later, one.earlier) for one in author.endings], embedder)
-            for one, related in zip(author.endings, chances, strict=True):
-                scores = reader.read(one.later, one.earlier)
-                over.append(given(scores.over, related, OVER))
-                repeated.append(given(scores.repeated, related, REPEATED))
+def _compared(split: Split) -> dict[str, list[Ending]]:
+    """Pairs of statements that the pipeline compared, and statements of the same form."""
+    found = authors(split)
+    return {
+        "stories": [one for author in found if author.stories for one in author.endings],
+        "conversations": [one for author in found if not author.stories for one in author.endings],
+        "parallel": [one for author in found for one in author.parallel],
+    }
+
+
+def _endings(found: Sequence[Ending], reader: PairReader) -> dict[str, Any]:
+    """Recall and precision by threshold.  over_wrongly: share of statements that hold but would end."""
+    chances = related_of([(one.later, one.earlier) for one in found], FineTunedEmbedder())
+    scores = [
+        corrected(reader.read(one.later, one.earlier), related) for one, related in zip(found, chances, strict=True)
+    ]
+    over, repeated = [one.over for one in scores], [one.repeated for one in scores]
+    wrongly = [chance >= Sureness().ends for one, chance in zip(found, over, strict=True) if not one.is_over]
     return {
         "pairs": len(found),
         "over": _by_threshold([one.is_over for one in found], over, SURE_OF_END),
+        "over_wrongly": _mean(wrongly),
         "repeated": _by_threshold([one.is_repeated for one in found], repeated, SURE_OF_REPETITION),
     }
 

@@ -154,7 +154,7 @@ class _Range:
 
     def __init__(self, *, lowest: int, highest: int, help_text: str = "", **options: Any) -> None:
         note = f"A number outside of {lowest:,} to {highest:,} is brought into this range."
-        super().__init__(help_text=f"{help_text} {note}".strip(), **options)
+        super().__init__(help_text=f"{help_text} {note}".strip(), **options)  # type: ignore[call-arg]  # of the field beside it
         self.lowest, self.highest = lowest, highest
 
     def to_internal_value(self, data: Any) -> int:

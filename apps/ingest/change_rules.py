@@ -6,12 +6,12 @@ about the same thing, and which words no longer hold.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
-from apps.ingest.relatedness import NEAREST, OVER, REPEATED, given, likely
+from apps.ingest.relatedness import NEAREST, corrected, likely
 from text import patterns
 from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
 from text.extraction.finding import LIMIT, ORDER
@@ -29,13 +29,16 @@ _DENIED: Final = patterns.compile(
 # Single-valued: there is one favourite of a kind at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
 _LIMIT_ENDS: Final = 0.6  # confidence needed to end a limit by a statement that is neither limit nor order
+_SEVERAL_END: Final = 0.9  # confidence needed to end a claim by another value of a slot with several values
 _UNRELATED: Final = 0.8  # from here on the word rules are skipped: it is about something or someone else
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
-# Stems (by ``terms``) that say nothing by themselves once the object of a statement has ended.
+# Stems (by ``terms``) that say nothing by themselves once the object of a statement has ended: of common verbs, and of
+# verbs for the end itself, which "I gave up the cello" shares with "I gave up alcohol".
 _EMPTY: Final = frozenset(
     """
     live work drive use take go stay own play studi call name get keep eat drink pay cost come make run start move
     current still also alway usual late thing one like need want plan new old
+    give quit stop drop end leav cancel sell chang switch finish replac lose
     """.split()  # noqa: SIM905  (a list of words reads best as words)
 )
 
@@ -91,6 +94,15 @@ def may_end(earlier: str, *, by: str, over: float) -> bool:
     return earlier not in (ORDER, LIMIT) or by in (ORDER, LIMIT) or (earlier == LIMIT and over >= _LIMIT_ENDS)
 
 
+def is_beside(effect: Effect, over: float, *, many_valued: bool, has_slot: bool) -> bool:
+    """Whether a claim of a slot with several values ("I speak German") only stands beside an earlier claim.
+
+    effect, over: what the comparer says, and its confidence.  many_valued: of the new claim.  has_slot: the earlier
+    statement is a single claim; if it is of the same slot, the slot has decided before.
+    """
+    return many_valued and has_slot and (effect is Effect.OUTDATES or over < _SEVERAL_END)
+
+
 def changes_among(
     later: str,
     earlier: Sequence[tuple[str, float]],
@@ -111,8 +123,7 @@ def changes_among(
     wanted = [(nearest[number], related) for number, related in likely(later, [earlier[place] for place in nearest])]
     texts = [earlier[place][0] for place, _ in wanted]
     for (place, related), text, scores in zip(wanted, texts, classifier.compare(later, texts), strict=True):
-        over, repeated = given(scores.over, related, OVER), given(scores.repeated, related, REPEATED)
-        change = change_of(later, text, replace(scores, over=over, repeated=repeated), sureness)
+        change = change_of(later, text, corrected(scores, related), sureness)
         if change is not None and (worth >= sureness.worth or change.effect is Effect.REPEATS):
             yield place, change
 

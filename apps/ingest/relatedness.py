@@ -5,9 +5,10 @@ A logistic regression on shared words, fitted by ``python -m training.relatednes
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from apps.adapters.classifiers.base import CHANGES, ChangeScores
 from text import patterns
 from text.terms import terms
 
@@ -23,10 +24,12 @@ BIAS: Final = -1.745
 NEAREST: Final = 8  # nearest statements that are scored here
 READ: Final = 4  # at most so many of these go to the classifier
 LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
-MOST: Final = 0.9  # highest value that ``given`` counts
-# Exponents of ``given``, fitted by ``python -m training.endings`` with the heads.
-OVER: Final = 0.38
-REPEATED: Final = 0.61
+MOST: Final = 0.9  # highest value that ``corrected`` counts
+# Exponents of ``corrected``, fitted by ``python -m training.endings`` with the heads.
+OVER: Final = 0.35
+REPEATED: Final = 0.46
+RELATION: Final = 0.4  # exponent of the relation's odds
+SUREST: Final = 4.0  # most log-odds of the relation that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,32 @@ def relatedness(later: Words, earlier: Words, cosine: float) -> float:
 
 def log_odds(related: float) -> float:
     """Log-odds of a relatedness of at most MOST: "locker 12" and "locker 7" are not one thing."""
-    bounded = min(max(related, LIKELY), MOST)
+    return _log_odds(min(max(related, LIKELY), MOST))
+
+
+def corrected(scores: ChangeScores, related: float) -> ChangeScores:
+    """The scores with ``over`` and ``repeated`` corrected: their odds, times those of relatedness to a power, times
+    those of the relation to a power where it is unlikely.
+
+    The relation decides where two statements differ only in their object: "adds" of "I speak French", "I speak German".
+    """
+    changes = sum(scores.relations[name] for name in CHANGES)
+    return replace(
+        scores,
+        over=_given(scores.over, OVER * log_odds(related) + relation_odds(changes)),
+        repeated=_given(scores.repeated, REPEATED * log_odds(related) + relation_odds(scores.relations["repeats"])),
+    )
+
+
+def relation_odds(chance: float) -> float:
+    """What a relation of this probability adds to log-odds; at most 0."""
+    return RELATION * max(min(_log_odds(chance), 0.0), -SUREST)
+
+
+def _given(chance: float, more: float) -> float:
+    return 1 / (1 + math.exp(-_log_odds(chance) - more))
+
+
+def _log_odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-6), 1 - 1e-6)
     return math.log(bounded / (1 - bounded))
-
-
-def given(chance: float, related: float, exponent: float) -> float:
-    """The classifier's probability for a pair, corrected by relatedness: its odds, times those of relatedness to this
-    power.  Both 0..1."""
-    odds = max(chance, 1e-6) / max(1 - chance, 1e-6) * math.exp(exponent * log_odds(related))
-    return odds / (1 + odds)

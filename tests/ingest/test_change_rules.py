@@ -1,9 +1,21 @@
 """What two scored statements come to: which words are over, and who may say so."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from apps.adapters.classifiers.base import CHANGES, RELATIONS, ChangeScores, WordScore
-from apps.ingest.change_rules import Effect, StatementChange, Sureness, change_of, may_change, says_nothing
+from apps.ingest.change_rules import (
+    Effect,
+    StatementChange,
+    Sureness,
+    change_of,
+    is_beside,
+    may_change,
+    says_nothing,
+)
+from apps.ingest.relatedness import RELATION, SUREST, corrected
 
 YORK = "I live in York, with my wife Anna."
 HULL = "We moved to Hull."
@@ -55,6 +67,13 @@ def test_a_clause_of_what_is_spoken_of_ends_before_a_surer_one() -> None:
     assert words_of(change_of("He died last week.", earlier, over, SURENESS), earlier) == ["metformin every morning"]
 
 
+def test_a_verb_for_the_end_names_no_clause() -> None:
+    earlier = "I play the cello in the town orchestra, and I gave up alcohol in 2019."
+    over = scores(earlier, "cello", "alcohol", "2019", ends=0.9)
+
+    assert words_of(change_of("I gave up the cello.", earlier, over, SURENESS), earlier) == ["cello"]
+
+
 def test_no_clause_ends_in_the_place_of_the_one_that_is_spoken_of() -> None:
     earlier = "I take metformin every morning, and my dog is called Rex."
     over = scores(earlier, "metformin", "every", "morning", ends=0.9)
@@ -90,6 +109,34 @@ def test_what_is_not_sure_ends_nothing(relations: dict[str, float], over: list[s
     change = change_of(HULL, YORK, scores(YORK, *over, **relations), SURENESS)
 
     assert (change.effect if change else None, change.words if change else ()) == (effect, ())
+
+
+@pytest.mark.parametrize("relation", ["adds", "unrelated"])
+def test_an_end_and_a_repetition_are_less_likely_where_the_relation_is_another(relation: str) -> None:
+    given = replace(scores(YORK, **{relation: 1.0}), over=0.5, repeated=0.5)
+
+    found = corrected(given, 0.5)
+
+    assert found.over == found.repeated == pytest.approx(1 / (1 + math.exp(RELATION * SUREST)))
+
+
+def test_a_likely_relation_and_relatedness_of_a_half_change_nothing() -> None:
+    given = replace(scores(YORK, replaces=0.5, repeats=0.5), over=0.3, repeated=0.7)
+
+    found = corrected(given, 0.5)
+
+    assert (found.over, found.repeated) == pytest.approx((0.3, 0.7))
+    assert corrected(given, 0.9).over > 0.3 > corrected(given, 0.2).over
+
+
+def test_another_value_of_a_slot_with_several_values_stands_beside_a_claim() -> None:
+    claims = {"many_valued": True, "has_slot": True}
+
+    assert is_beside(Effect.ENDS, 0.8, **claims)
+    assert is_beside(Effect.OUTDATES, 1.0, **claims)
+    assert not is_beside(Effect.ENDS, 0.95, **claims)
+    assert not is_beside(Effect.ENDS, 0.8, many_valued=False, has_slot=True)
+    assert not is_beside(Effect.ENDS, 0.8, many_valued=True, has_slot=False)
 
 
 @pytest.mark.parametrize(

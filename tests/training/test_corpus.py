@@ -25,7 +25,7 @@ def test_every_folder_of_texts_has_its_author_and_its_split() -> None:
 def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
     made = list(records(author))
 
-    if author.asked or author.nothing or author.conversations:
+    if author.asked or author.nothing or author.conversations or author.parallel:
         assert not made
         return
     assert len(author.utterances) >= 200 or (
@@ -150,6 +150,13 @@ def test_endings_are_of_authors_whose_texts_the_comparer_does_not_learn_from(aut
     assert all(one.later.strip() and one.earlier.strip() for one in author.endings)
     assert author.split != "test"
     assert not author.pairs or author.split == "validation"
+
+
+@pytest.mark.parametrize("author", [one for one in EVERY if one.parallel], ids=lambda author: author.id)
+def test_statements_of_the_same_form_are_of_authors_who_wrote_nothing_else(author: Author) -> None:
+    assert 0.3 <= sum(one.is_over for one in author.parallel) / len(author.parallel) <= 0.45
+    assert all(one.is_over == bool(one.words) and not one.is_repeated for one in author.parallel)
+    assert not author.pairs + author.stories + author.endings + author.utterances
 
 
 def test_there_are_enough_endings_of_both_kinds_of_text() -> None:

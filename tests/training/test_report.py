@@ -67,6 +67,14 @@ def test_statements_that_the_pipeline_compares_end_where_they_are_over(texts: st
     assert found["over"][str(Sureness().ends)]["precision"] >= precision
 
 
+def test_statements_that_differ_in_their_object_alone_hold_side_by_side() -> None:
+    found = REPORT["pairs"]["endings"]["parallel"]
+
+    assert found["pairs"] >= 160
+    assert found["over_wrongly"] <= 0.07
+    assert found["over"][str(Sureness().ends)]["recall"] >= 0.6
+
+
 @pytest.mark.parametrize("kind", ["dialogue", "notes", "chat"])
 def test_questions_by_authors_it_has_not_learned_from_are_answered_better(kind: str) -> None:
     alone, unseen = RANKING["vectors alone"], RANKING["validation"][kind]

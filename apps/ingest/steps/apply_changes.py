@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from apps.ingest.candidates import MADE, FoundChange, MemoryCandidate
-from apps.ingest.change_rules import Effect, may_end, says_nothing
+from apps.ingest.change_rules import Effect, is_beside, may_end, says_nothing
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories.models import Memory
@@ -25,8 +25,13 @@ def apply_changes(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
             is_later = known.id != candidate.memory_id and known.said_at <= snapshot.said_at(candidate)
             # Skip what this candidate already ended through its slot.
             is_told = any(one.by == candidate.memory_id for one in known.ended)
-            if known.is_current and is_later and not is_told:
+            beside = _is_beside(candidate, found, known)
+            if known.is_current and is_later and not is_told and not beside:
                 _apply(candidate, found, known, snapshot)
+
+
+def _is_beside(candidate: MemoryCandidate, found: FoundChange, known: MemoryState) -> bool:
+    return is_beside(found.effect, found.over, many_valued=candidate.many_valued, has_slot=known.slot is not None)
 
 
 def _apply(candidate: MemoryCandidate, found: FoundChange, known: MemoryState, snapshot: SpaceSnapshot) -> None:
