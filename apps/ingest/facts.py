@@ -17,7 +17,7 @@ LOOKED_AT = 1_000  # open decisions, and currently valid facts, that are searche
 
 
 class FactUnclear(Invalid):
-    """subject, predicate: each needs a letter or a digit"""
+    """subject, predicate, object: each needs a letter or a digit"""
 
     code = "FACT_UNCLEAR"
 

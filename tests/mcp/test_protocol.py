@@ -84,6 +84,12 @@ def test_what_is_no_request_is_refused(mcp: McpCaller, body: bytes, code: int) -
     assert refused(mcp.raw(body), 400, code)["id"] is None
 
 
+@pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+def test_a_list_of_one_page_has_no_cursor(mcp: McpCaller, method: str) -> None:
+    assert mcp.result(method, {"cursor": None})
+    refused(mcp.send(method, {"cursor": "2"}), 400, -32602)
+
+
 @pytest.mark.parametrize("meta", [None, {}, {VERSION: MODERN}, {CAPABILITIES: {}}, {VERSION: 3, CAPABILITIES: {}}, "x"])
 def test_a_modern_request_names_version_and_capabilities(mcp: McpCaller, meta: Any) -> None:
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {} if meta is None else {"_meta": meta}}

@@ -195,11 +195,24 @@ def _not_served() -> RpcError:
 
 
 Method = Callable[[ToolSession, Catalogue], dict[str, Any]]
+
+
+def _in_one_page(listed: Method) -> Method:
+    """The list, which has no further pages, so that no cursor is valid."""
+
+    def answer(session: ToolSession, served: Catalogue) -> dict[str, Any]:
+        if session.call.params.get("cursor") is not None:
+            raise RpcError(INVALID_PARAMS, "No such cursor: each list is one page.")
+        return listed(session, served)
+
+    return answer
+
+
 LISTS: Final[Mapping[str, Method]] = {
-    "tools/list": _list_tools,
-    "prompts/list": _list_prompts,
-    "resources/list": _list_resources,
-    "resources/templates/list": _list_templates,
+    "tools/list": _in_one_page(_list_tools),
+    "prompts/list": _in_one_page(_list_prompts),
+    "resources/list": _in_one_page(_list_resources),
+    "resources/templates/list": _in_one_page(_list_templates),
 }
 MODERN_METHODS: Final[Mapping[str, Method]] = {"server/discover": _discover, **LISTS}
 LEGACY_METHODS: Final[Mapping[str, Method]] = {
