@@ -1,6 +1,7 @@
 """Responses of the web server to requests that reach no application: in the API's envelope, quoting nothing."""
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 from gunicorn.http import errors  # type: ignore[import-untyped]  # it ships no types
@@ -28,9 +29,18 @@ STATUSES: Final[dict[type[Exception], tuple[int, str, str]]] = {
     RequestSlow: (408, "Request Timeout", "The request took too long to arrive."),
     TooManyLong: (503, "Service Unavailable", "Too many long requests are under way; try again later."),
 }
+# Headers that say who asks, and for whom.  Given twice, WSGI would join them into the name of a third.
+SINGLE: Final = frozenset({"AUTHORIZATION", "X-API-KEY", "X-END-USER-ID", "X-ENVIRONMENT", "X-PROJECT-ID"})
 CODES: Final = {408: "REQUEST_TIMEOUT", 500: "INTERNAL_ERROR", 503: "BUSY"}
 MALFORMED: Final = (400, "Bad Request", "The request cannot be understood.")
 FAILED: Final = (500, "Internal Server Error", "Something failed here, and the log knows it by the request id.")
+
+
+def refuse_repeated(headers: Iterable[tuple[str, str]]) -> None:
+    """Raises InvalidHeader if one of SINGLE is given twice.  headers: (name in capitals, value)."""
+    names = [name for name, _ in headers if name in SINGLE]
+    if len(names) > len(set(names)):
+        raise errors.InvalidHeader(names[0])
 
 
 def answer_to(exc: BaseException) -> tuple[int, str, str]:

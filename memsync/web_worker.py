@@ -29,7 +29,7 @@ from gunicorn import util  # type: ignore[import-untyped]  # it ships no types
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
 from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Connection, Feed, HeadTooLong, Patience, PendingAnswer
-from memsync.refusals import FAILED, RequestSlow, TooManyLong, answer_to, refusal
+from memsync.refusals import FAILED, RequestSlow, TooManyLong, answer_to, refusal, refuse_repeated
 
 if TYPE_CHECKING:
 
@@ -329,6 +329,7 @@ class QuietWorker(ThreadWorker):
 
     def handle_request(self, req: Any, conn: Connection) -> object:
         """gunicorn's method without its access log, and with a pause if the client is slow to read."""
+        refuse_repeated(req.headers)
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         environ["wsgi.multithread"] = True
         environ[HOLD] = partial(self._take_feed, conn)
