@@ -430,6 +430,13 @@ def test_one_that_fails_leaves_the_order_of_the_scores(ana: Mem0Caller, settings
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("where", [{"user_id": "*"}, {"filters": {"user_id": "*"}}, {"user_id": "ana", "run_id": "*"}])
+def test_memories_of_everybody_are_refused(ana: Mem0Caller, where: dict[str, Any]) -> None:
+    body = {"messages": [{"role": "user", "content": "I own a green bike."}], "infer": False}
+
+    assert ana.caller("POST", "/v3/memories/add/", body | where).status_code == 400
+
+
 @pytest.mark.parametrize("name", ["custom_instructions", "custom_categories", "immutable", "enable_graph"])
 def test_fields_that_are_not_built_say_so(ana: Mem0Caller, name: str) -> None:
     assert name in ana.add("Ana likes tea.", 501, user_id="ana", **{name: "x"})["detail"]

@@ -24,7 +24,7 @@ from apps.api.mem0.base import (
     page_links,
 )
 from apps.api.mem0.fields import FilterExpression, LastDay, MessageContent, OwnMetadata, Seconds, id_fields
-from apps.api.mem0.filters import IDS, LATEST
+from apps.api.mem0.filters import ANY, IDS, LATEST
 from apps.api.mem0.ids import EVENT, Mem0Id
 from apps.api.mem0.output import LABELLED, LABELS, id_of
 from apps.api.memory.add import ROLES, TEN_YEARS
@@ -83,6 +83,9 @@ class Mem0AddInput(Mem0Input):
         if any(name not in IDS or not isinstance(value, str) for name, value in named.items()):
             only = ErrorDetail(f"may only name: {', '.join(IDS)}", "unknown_field")
             raise serializers.ValidationError({"filters": [only]})
+        owners = {name: fields.get(name, named.get(name)) for name in IDS}
+        if wild := [name for name, value in owners.items() if value == ANY]:
+            raise serializers.ValidationError({wild[0]: [ErrorDetail("* means everybody in filters", "invalid")]})
         return {**named, **fields}
 
 
