@@ -1,9 +1,9 @@
 """The labelled texts, by author and by split.
 
 Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
-``endings.jsonl``, ``parallel.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``, ``nothing.jsonl`` and
-``conversations.jsonl``;
-test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``endings.jsonl``, ``parallel.jsonl``, ``short.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``,
+``nothing.jsonl`` and ``conversations.jsonl``; test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and
+``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from apps.adapters.classifiers.base import CHANGES, RELATIONS, TYPES
+from apps.adapters.classifiers.base import CHANGES, OUTCOMES, RELATIONS, TYPES
 
 DATA: Final = Path(__file__).parent / "data"
 
@@ -115,6 +115,15 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True)
+class Short:
+    """A turn of one short sentence.  outcome: "keep", "low_signal" or "transient"."""
+
+    id: str
+    text: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """A standing wish to the assistant.  start, end: its span in the turn.
 
@@ -165,6 +174,13 @@ class Author:
     def parallel(self) -> tuple[Ending, ...]:
         """Statements of the same form, of which only the heads of the comparer learn."""
         return tuple(_ending(self, record) for record in self._records("parallel"))
+
+    @cached_property
+    def short(self) -> tuple[Short, ...]:
+        """Short turns, of which only the reader's head "short" learns."""
+        return tuple(
+            Short(one["id"], one["text"], _one_of(self, one, one["label"], OUTCOMES)) for one in self._records("short")
+        )
 
     @cached_property
     def guards(self) -> tuple[Guarded, ...]:

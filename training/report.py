@@ -24,7 +24,7 @@ from apps.ingest.change_rules import Sureness, words_over
 from apps.ingest.relatedness import corrected
 from training.changes import asked_about, related_of
 from training.corpus import SPLITS, Ending, Pair, Split, authors
-from training.turns import Turn, turns_of, wishes_of
+from training.turns import Turn, short_of, turns_of, wishes_of
 
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.5)
 SURE: Final = (0.5, 0.7, 0.9, 0.95, 0.98)
@@ -41,8 +41,9 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
     tuned = read_tuned("turns", weights)
-    style = read_tuned("style", weights)
-    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, {**tuned.tensors, **style.tensors})
+    style, short = read_tuned("style", weights), read_tuned("short", weights)
+    tensors = {**tuned.tensors, **style.tensors, **short.tensors}
+    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, tensors)
     turns = [
         turn for author in authors(split) for turn in (*turns_of(author, tokenizer), *wishes_of(author, tokenizer))
     ]
@@ -56,8 +57,9 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     return {
         "split": split,
         "authors": len({turn.author for turn in turns}),
-        "weights": {"turns": tuned.digest, "style": style.digest, **pairs.pop("weights")},
+        "weights": {"turns": tuned.digest, "style": style.digest, "short": short.digest, **pairs.pop("weights")},
         "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
+        "short": {str(at): _short(split, reader, tokenizer, at) for at in THRESHOLDS},
         "types": _types(turns, found),
         "forbidden": {str(at): _forbidden(turns, found, at) for at in SURE},
         "style": {str(at): _of_style(turns, found, at) for at in SURE_OF_STYLE},
@@ -196,6 +198,17 @@ def _kept(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, An
         "junk_kept": _mean(junk),
         "by_author": {author: _mean(hits) for author, hits in sorted(right.items())},
     }
+
+
+def _short(split: Split, reader: TurnReader, tokenizer: WordPiece, threshold: float) -> dict[str, float]:
+    """Shares of short turns: lost, of those to keep; kept, of the others."""
+    turns = [turn for author in authors(split) for turn in short_of(author, tokenizer)]
+    scores = [reader.read(turn.text, [one.span for one in turn.sentences], []).sentences[0] for turn in turns]
+    kept: dict[bool, list[bool]] = {True: [], False: []}  # by whether it is worth keeping
+    for turn, one in zip(turns, scores, strict=True):
+        outcome = turn.sentences[0].outcome
+        kept[outcome is not None and outcome[0] == "keep"].append(one.keep >= threshold)
+    return {"lost": round(1 - _mean(kept[True]), 4), "junk_kept": _mean(kept[False])}
 
 
 def _types(turns: Sequence[Turn], found: Found) -> dict[str, Any]:

@@ -36,8 +36,8 @@ class Sentence:
 class Turn:
     """A turn with its targets.
 
-    kind: of a guard's turn; "wish" or "spoken" for any other.  types: ranges of tokens, with a target value for each
-    type.
+    kind: of a guard's turn; "wish", "short" or "spoken" for any other.  types: ranges of tokens, with a target value
+    for each type.
     secret: token range of the secret; None if there is none or it is unknown.  secret_weight: 0 if unknown.
     parts: the clauses of each sentence.  said: the writer's labels; None for turns of guards and wishes.
     """
@@ -67,6 +67,19 @@ def wishes_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
     """The turns that the head "style" learns from, beside the others; the reader does not."""
     for wishful in author.wishes:
         yield from _whole(_wishful(author, wishful, tokenizer))
+
+
+def short_of(author: Author, tokenizer: WordPiece, *, worth: float = 1.0) -> Iterator[Turn]:
+    """The short turns that the head "short" learns from, beside others.  worth: weight of those to keep."""
+    for said in author.short:
+        tokens, cut, parts = _cut(said.text, tokenizer)
+        if len(cut) == 1:
+            ((span, reached),) = cut
+            outcome = (said.outcome, worth if said.outcome == "keep" else 1.0)
+            one = Sentence(span=span, tokens=reached, outcome=outcome, forbidden=(0.0, 0.0), style=(0.0, 0.0))
+            yield Turn(
+                author=author.id, id=said.id, kind="short", text=said.text, tokens=tokens, sentences=[one], parts=parts
+            )
 
 
 def _whole(turn: Turn) -> Iterator[Turn]:

@@ -36,7 +36,7 @@ _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # verbs for the end itself, which "I gave up the cello" shares with "I gave up alcohol".
 _EMPTY: Final = frozenset(
     """
-    live work drive use take go stay own play studi call name get keep eat drink pay cost come make run start move
+    live work drive use take go stay own play studi call name get keep eat drink pay cost come make run start move lot
     current still also alway usual late thing one like need want plan new old
     give quit stop drop end leav cancel sell chang switch finish replac lose
     """.split()  # noqa: SIM905  (a list of words reads best as words)
@@ -134,6 +134,8 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         denied = clause_denied(later, earlier) or favourite_of(later, earlier)
         if denied is not None:
             return _ending(earlier, denied)
+    if are_other_favourites(later, earlier):
+        return None
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
         return StatementChange(effect=Effect.OUTDATES) if words is None else _ending(earlier, words, over=scores.over)
@@ -168,13 +170,26 @@ def clause_denied(later: str, earlier: str) -> Span | None:
 
 def favourite_of(later: str, earlier: str) -> Span | None:
     """The clause that names a different favourite of the same kind as the later statement."""
-    now = {match["v"] for match in _FAVOURITE.finditer(lower(fold(later)))}
+    now = _favourites(lower(fold(later)))
     low = lower(fold(earlier))
     for part in _clauses(low) if now else ():
         match = _FAVOURITE.search(low, part.start, part.end)
         if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
             return part
     return None
+
+
+def are_other_favourites(later: str, earlier: str) -> bool:
+    """Whether the later statement names a favourite, and every clause of the earlier one a favourite of other kinds."""
+    low = lower(fold(earlier))
+    now = _favourites(lower(fold(later)))
+    kinds = [_favourites(low[part.start : part.end]) for part in _clauses(low)]
+    return bool(now and kinds) and all(kind and not kind & now for kind in kinds)
+
+
+def _favourites(low: str) -> set[str]:
+    """The kinds of favourites that it names: {"my favourite tea"}."""
+    return {match["v"] for match in _FAVOURITE.finditer(low)}
 
 
 def says_nothing(text: str) -> bool:

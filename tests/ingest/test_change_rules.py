@@ -111,6 +111,21 @@ def test_what_is_not_sure_ends_nothing(relations: dict[str, float], over: list[s
     assert (change.effect if change else None, change.words if change else ()) == (effect, ())
 
 
+@pytest.mark.parametrize(
+    ("later", "earlier", "effect"),
+    [
+        ("My favourite cake is tiramisu.", "My favourite tea is oolong.", None),
+        ("My favorite food is pizza and I live in Hull.", "My favorite color is blue.", None),
+        ("My favourite cake is tiramisu.", "My favourite tea is oolong and I live in Hull.", Effect.OUTDATES),
+        ("I hate oolong.", "My favourite tea is oolong.", Effect.OUTDATES),
+    ],
+)
+def test_a_favourite_of_another_kind_ends_none(later: str, earlier: str, effect: Effect | None) -> None:
+    change = change_of(later, earlier, scores(earlier, replaces=0.9), SURENESS)
+
+    assert (change.effect if change else None) == effect
+
+
 @pytest.mark.parametrize("relation", ["adds", "unrelated"])
 def test_an_end_and_a_repetition_are_less_likely_where_the_relation_is_another(relation: str) -> None:
     given = replace(scores(YORK, **{relation: 1.0}), over=0.5, repeated=0.5)

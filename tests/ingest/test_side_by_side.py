@@ -48,6 +48,7 @@ def current_after(acme: OpenedTenant, texts: list[str]) -> list[str]:
         ["I speak French.", "I speak German."],
         ["I play tennis.", "I play the piano."],
         ["I use Python at work.", "I use Docker at work."],
+        ["My favourite tea is oolong.", "My favourite cake is tiramisu."],
         ["I like Beethoven a lot.", "I like Mozart a lot.", "I like Bach a lot."],
         ["I have a meeting with Anna on Monday.", "I have a meeting with Bert on Tuesday."],
         ["My friend Anna lives in Berlin.", "My friend Bert lives in Hamburg."],

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from apps.adapters.classifiers.base import OUTCOMES
+from apps.adapters.classifiers.turns import SHORT
 from text.languages import SMALL_WORDS
 from training.agreement import measure
 from training.corpus import GUARD_KINDS, SPLITS, WISH_KINDS, Author, CorpusFault, authors
@@ -25,7 +27,7 @@ def test_every_folder_of_texts_has_its_author_and_its_split() -> None:
 def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
     made = list(records(author))
 
-    if author.asked or author.nothing or author.conversations or author.parallel:
+    if author.asked or author.nothing or author.conversations or author.parallel or author.short:
         assert not made
         return
     assert len(author.utterances) >= 200 or (
@@ -157,6 +159,13 @@ def test_statements_of_the_same_form_are_of_authors_who_wrote_nothing_else(autho
     assert 0.3 <= sum(one.is_over for one in author.parallel) / len(author.parallel) <= 0.45
     assert all(one.is_over == bool(one.words) and not one.is_repeated for one in author.parallel)
     assert not author.pairs + author.stories + author.endings + author.utterances
+
+
+@pytest.mark.parametrize("author", [one for one in EVERY if one.short], ids=lambda author: author.id)
+def test_short_turns_are_short_and_of_every_outcome(author: Author) -> None:
+    assert all(len(one.text.split()) <= SHORT for one in author.short)
+    assert {one.outcome for one in author.short} == set(OUTCOMES)
+    assert not author.utterances + author.guards
 
 
 def test_there_are_enough_endings_of_both_kinds_of_text() -> None:

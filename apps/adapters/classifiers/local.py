@@ -44,13 +44,15 @@ class LocalClassifier:
         self.compare("warm", ["cold"])
 
     def _load_turns(self) -> TurnReader:
-        return TurnReader(*self._load("turns", "style"))
+        return TurnReader(*self._load("turns", "style", "short"))
 
     def _load_pairs(self) -> PairReader:
         return PairReader(*self._load("pairs", "endings"))
 
-    def _load(self, name: str, heads: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
+    def _load(self, name: str, *heads: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
         """A model, with the tensors of the heads that were fitted to it."""
         encode, tokenizer, tensors = load_model(name, self._cache_folder)
         logger.info("classifier loaded")
-        return encode, tokenizer, {**tensors, **read_tuned(heads).tensors}
+        for head in heads:
+            tensors = {**tensors, **read_tuned(head).tensors}
+        return encode, tokenizer, tensors
