@@ -61,7 +61,7 @@ def scope(acme: OpenedTenant, request: pytest.FixtureRequest) -> Scope:
     ("leg", "question", "expected"),
     [
         ("slot", "Where do I live?", ["I live in Porto."]),
-        ("slot", "Which company does my sister work for?", ["My sister Priya works at Globex."]),
+        ("slot", "Which company does my sister Priya work for?", ["My sister Priya works at Globex."]),
         ("slot", "What colour is the sky?", []),
         ("temporal", "What happened on 12 May 2026?", ["Priya planted a lemon tree."]),
         ("temporal", "Anything in May?", ["Priya planted a lemon tree.", "The kitchen was painted green."]),
