@@ -28,6 +28,12 @@ _DENIED: Final = patterns.compile(
 )
 # Single-valued: there is one favourite of a kind at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
+# "I switched from Postgres to SQLite": names what has ended.
+_FROM: Final = patterns.compile(
+    r"\b(?:switch|chang|mov|migrat|upgrad|convert|transferr?|went|go)\w* (?:\w+ ){0,3}from"
+    r" (?P<v>[^.,;:!?]{1,40}?) to\b",
+    patterns.IGNORECASE,
+)
 _LIMIT_ENDS: Final = 0.6  # confidence needed to end a limit by a statement that is neither limit nor order
 _SEVERAL_END: Final = 0.9  # confidence needed to end a claim by another value of a slot with several values
 _UNRELATED: Final = 0.8  # from here on the word rules are skipped: it is about something or someone else
@@ -134,7 +140,7 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         denied = clause_denied(later, earlier) or favourite_of(later, earlier)
         if denied is not None:
             return _ending(earlier, denied)
-    if are_other_favourites(later, earlier):
+    if are_other_favourites(later, earlier) or ends_another(later, earlier):
         return None
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
@@ -177,6 +183,14 @@ def favourite_of(later: str, earlier: str) -> Span | None:
         if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
             return part
     return None
+
+
+def ends_another(later: str, earlier: str) -> bool:
+    """Whether the later statement is a single change that names what it ends, of which the earlier one says nothing."""
+    plain = fold(later)
+    match = _FROM.search(plain) if len(_clauses(plain)) == 1 else None
+    ended = set(terms(match["v"])) if match else set()
+    return bool(ended) and not ended & set(terms(earlier))
 
 
 def are_other_favourites(later: str, earlier: str) -> bool:

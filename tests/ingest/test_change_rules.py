@@ -126,6 +126,22 @@ def test_a_favourite_of_another_kind_ends_none(later: str, earlier: str, effect:
     assert (change.effect if change else None) == effect
 
 
+@pytest.mark.parametrize(
+    ("later", "earlier", "effect"),
+    [
+        ("I switched from Postgres to SQLite.", "I bank with Triodos.", None),
+        ("I switched from Postgres to SQLite.", "I use Postgres for my side project.", Effect.OUTDATES),
+        ("We moved the office from Hull to York.", "Our office is in Hull.", Effect.OUTDATES),
+        ("I switched from Postgres to SQLite, and I changed my bank.", "I bank with Triodos.", Effect.OUTDATES),
+        ("I moved to York.", "I live in Hull.", Effect.OUTDATES),
+    ],
+)
+def test_a_change_that_names_what_it_ends_ends_nothing_else(later: str, earlier: str, effect: Effect | None) -> None:
+    change = change_of(later, earlier, scores(earlier, replaces=0.9), SURENESS)
+
+    assert (change.effect if change else None) == effect
+
+
 @pytest.mark.parametrize("relation", ["adds", "unrelated"])
 def test_an_end_and_a_repetition_are_less_likely_where_the_relation_is_another(relation: str) -> None:
     given = replace(scores(YORK, **{relation: 1.0}), over=0.5, repeated=0.5)
