@@ -149,24 +149,19 @@ def _bounds(field: serializers.IntegerField, among: range) -> dict[str, Any]:
     }
 
 
-class _Range:
-    """Bring an integer into a range, as the published clients expect, and say so in the schema."""
+class Clamped(Whole):
+    """An integer, brought into a range, as the published clients expect; the schema says so."""
 
     def __init__(self, *, lowest: int, highest: int, help_text: str = "", **options: Any) -> None:
         note = f"A number outside of {lowest:,} to {highest:,} is brought into this range."
-        super().__init__(help_text=f"{help_text} {note}".strip(), **options)  # type: ignore[call-arg]  # of the field beside it
+        super().__init__(help_text=f"{help_text} {note}".strip(), **options)
         self.lowest, self.highest = lowest, highest
 
     def to_internal_value(self, data: Any) -> int:
-        found: int = super().to_internal_value(data)  # type: ignore[misc]  # of the field beside it
-        return min(max(found, self.lowest), self.highest)
+        return min(max(super().to_internal_value(data), self.lowest), self.highest)
 
 
-class Clamped(_Range, Whole):
-    """An integer, clamped to the range."""
-
-
-class ClampedInQuery(_Range, WholeInQuery):
+class ClampedInQuery(Clamped, WholeInQuery):
     """Like ``Clamped``, in a query string."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from apps.api.unknown import unknown_names
+from apps.api.unknown import two_names, unknown_names
 
 PLATFORM_OWNED: Final = frozenset(
     {"retention_status", "vector_id", "extracted_type", "extracted_key", "retention_expires_at"}
@@ -69,12 +69,8 @@ class Input(serializers.Serializer[Any]):
             if nulls := [name for name in sorted(self.never_null & data.keys()) if data[name] is None]:
                 raise serializers.ValidationError({name: ErrorDetail("must not be null", "null") for name in nulls})
             data = {name: value for name, value in data.items() if value is not None}
-            if twice := {alias: name for alias, name in self.aliases.items() if {alias, name} <= data.keys()}:
-                refused = {
-                    alias: ErrorDetail(f"is another name for {name}: send one", "doubled")
-                    for alias, name in twice.items()
-                }
-                raise serializers.ValidationError(refused)
+            if twice := [(alias, name) for alias, name in self.aliases.items() if {alias, name} <= data.keys()]:
+                raise serializers.ValidationError(two_names(twice))
         return super().to_internal_value(data)
 
     def takes_null(self, name: str) -> bool:

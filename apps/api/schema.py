@@ -230,7 +230,7 @@ def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
         rules["anyOf"] = [_given(name, properties, body) for name in body.some_of]
     if body.one_of:
         rules["oneOf"] = [_alone(name, properties, body) for name in body.one_of]
-    elif body.aliases:
+    elif body.aliases:  # one_of excludes both
         rules["allOf"] = [{"not": _both(names, properties)} for names in body.aliases.items()]
     return rules
 

@@ -83,10 +83,10 @@ class Mem0AddInput(Mem0Input):
         if any(name not in IDS or not isinstance(value, str) for name, value in named.items()):
             only = ErrorDetail(f"may only name: {', '.join(IDS)}", "unknown_field")
             raise serializers.ValidationError({"filters": [only]})
-        owners = {name: fields.get(name, named.get(name)) for name in IDS}
-        if wild := [name for name, value in owners.items() if value == ANY]:
+        found = {**named, **fields}
+        if wild := [name for name in IDS if found.get(name) == ANY]:
             raise serializers.ValidationError({wild[0]: [ErrorDetail("* means everybody in filters", "invalid")]})
-        return {**named, **fields}
+        return found
 
 
 class AddedDataOutput(serializers.Serializer[Any]):
