@@ -195,10 +195,10 @@ def ends_another(later: str, earlier: str) -> bool:
 
 def are_other_favourites(later: str, earlier: str) -> bool:
     """Whether the later statement names a favourite, and every clause of the earlier one a favourite of other kinds."""
-    low = lower(fold(earlier))
     now = _favourites(lower(fold(later)))
+    low = lower(fold(earlier)) if now else ""
     kinds = [_favourites(low[part.start : part.end]) for part in _clauses(low)]
-    return bool(now and kinds) and all(kind and not kind & now for kind in kinds)
+    return bool(kinds) and all(kind and not kind & now for kind in kinds)
 
 
 def _favourites(low: str) -> set[str]:

@@ -25,10 +25,10 @@ NEAREST: Final = 8  # nearest statements that are scored here
 READ: Final = 4  # at most so many of these go to the classifier
 LIKELY: Final = 0.1  # lowest probability: passes 88 of 100 changed or repeated statements, and about two others
 MOST: Final = 0.9  # highest value that ``corrected`` counts
-# Exponents of ``corrected``, fitted by ``python -m training.endings`` with the heads.
+# Exponents of ``corrected``; the first two are fitted by ``python -m training.endings`` with the heads.
 OVER: Final = 0.35
 REPEATED: Final = 0.46
-RELATION: Final = 0.4  # exponent of the relation's odds
+RELATION: Final = 0.4  # exponent of the relation's odds, chosen on validation authors
 SUREST: Final = 4.0  # most log-odds of the relation that count
 
 
@@ -93,12 +93,12 @@ def corrected(scores: ChangeScores, related: float) -> ChangeScores:
     changes = sum(scores.relations[name] for name in CHANGES)
     return replace(
         scores,
-        over=_given(scores.over, OVER * log_odds(related) + relation_odds(changes)),
-        repeated=_given(scores.repeated, REPEATED * log_odds(related) + relation_odds(scores.relations["repeats"])),
+        over=_given(scores.over, OVER * log_odds(related) + _relation_odds(changes)),
+        repeated=_given(scores.repeated, REPEATED * log_odds(related) + _relation_odds(scores.relations["repeats"])),
     )
 
 
-def relation_odds(chance: float) -> float:
+def _relation_odds(chance: float) -> float:
     """What a relation of this probability adds to log-odds; at most 0."""
     return RELATION * max(min(_log_odds(chance), 0.0), -SUREST)
 
