@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from apps.adapters.classifiers.base import OUTCOMES
 from apps.adapters.classifiers.encoder import load_encoder
-from apps.adapters.classifiers.turns import is_short
+from apps.adapters.classifiers.turns import is_short, token_vectors
 from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
@@ -39,9 +39,8 @@ def examples(weights: Path) -> Iterator[Example]:
     for turn in _turns(tokenizer):
         (one,) = turn.sentences
         if one.outcome is not None:
-            rows = np.concatenate([encode(ids)[1:-1] for ids in turn.tokens.windows()])
             outcome, weight = one.outcome
-            yield rows[slice(*one.tokens)].mean(0), OUTCOMES.index(outcome), weight
+            yield token_vectors(encode, turn.tokens)[slice(*one.tokens)].mean(0), OUTCOMES.index(outcome), weight
 
 
 def _turns(tokenizer: WordPiece) -> Iterator[Turn]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.adapters.classifiers.encoder import load_encoder
-from apps.adapters.classifiers.turns import style_input
+from apps.adapters.classifiers.turns import style_input, token_vectors
 from apps.adapters.embedders.minilm.low_rank import FOLDER, read_tuned
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
@@ -39,7 +39,7 @@ def examples(weights: Path) -> Iterator[Example]:
         for turn in _turns(author, tokenizer):
             if not any(one.style[1] for one in turn.sentences):
                 continue
-            rows = np.concatenate([encode(ids)[1:-1] for ids in turn.tokens.windows()])
+            rows = token_vectors(encode, turn.tokens)
             whole = rows.mean(0)
             for one in turn.sentences:
                 if one.style[1]:

@@ -28,6 +28,11 @@ def is_short(text: str, sentences: Sequence[Span]) -> bool:
     return len(sentences) == 1 and len(text.split()) <= SHORT
 
 
+def token_vectors(encode: Encode, tokens: Tokens) -> Array:
+    """The vectors of a turn's tokens, (tokens, 384), without the special ones."""
+    return np.concatenate([encode(ids)[1:-1] for ids in tokens.windows()])
+
+
 def style_input(said: Array, whole: Array) -> Array:
     """Input of the head "style".
 
@@ -50,7 +55,7 @@ class TurnReader:
         if not tokens.ids:
             nothing: Mapping[str, float] = _NOTHING.types
             return TurnScores(sentences=[_NOTHING] * len(sentences), forbidden=0.0, parts=[nothing] * len(parts))
-        rows = np.concatenate([self._encode(ids)[1:-1] for ids in tokens.windows()])
+        rows = token_vectors(self._encode, tokens)
         secret = sigmoid(logits(self._tensors, "secret", rows)[:, 0])
         whole = rows.mean(0)
         worth = "short" if is_short(text, sentences) else "keep"
