@@ -16,6 +16,7 @@ from text import patterns
 from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
 from text.extraction.finding import LIMIT, ORDER
 from text.marking import MARK, marked
+from text.parallel import have_other_subjects
 from text.sentences import Span, clauses, fold, lower, sentences
 from text.terms import terms
 
@@ -140,7 +141,7 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         denied = clause_denied(later, earlier) or favourite_of(later, earlier)
         if denied is not None:
             return _ending(earlier, denied)
-    if are_other_favourites(later, earlier) or ends_another(later, earlier):
+    if are_other_favourites(later, earlier) or ends_another(later, earlier) or have_other_subjects(later, earlier):
         return None
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)

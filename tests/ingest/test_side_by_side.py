@@ -55,6 +55,8 @@ def current_after(acme: OpenedTenant, texts: list[str]) -> list[str]:
         ["My friend Anna works at Acme.", "My friend Bert works at Globex."],
         ["My dog Rex is 3 years old.", "My dog Bella is 5 years old."],
         ["Marta leads the billing team.", "Otto leads the mobile team."],
+        ["Invoice 1001 is due on March 4.", "Invoice 1002 is due on March 5.", "Invoice 1003 is due on March 6."],
+        ["My outbound flight is LH123 on May 3.", "My return flight is LH456 on May 9."],
     ],
     ids=lambda texts: texts[0],
 )
