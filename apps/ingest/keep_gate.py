@@ -17,6 +17,7 @@ from apps.adapters.instances import get_classifier
 from text import patterns
 from text.budget import without
 from text.extraction.assertion import asks_in_general, statement_start
+from text.extraction.contacts import without_telephone_numbers
 from text.extraction.extractor import LONG_TEXT, unkeyed_value
 from text.extraction.finding import LIMIT, ORDER, PROPOSED, Decision, Finding
 from text.extraction.reasons import Reason
@@ -90,11 +91,14 @@ def weigh(
     asked = [finding for finding in findings if finding.reason not in _FIRM]
     if len(plain) > LONG_TEXT or not asked:
         return list(findings)
-    scores = classifier.read(text, [_weighed(plain, finding) for finding in asked])
+    spans = [_weighed(plain, finding) for finding in asked]
+    scores = classifier.read(text, spans)
     if is_meant:
         typed = (_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True))
         return [replace(one, worth=score.keep) for one, score in zip(typed, scores.sentences, strict=True)]
     bad = _forbidden(asked, scores, thresholds.forbidden)
+    if bad and (masked := without_telephone_numbers(text)) != text:
+        bad = _forbidden(asked, classifier.read(masked, spans), thresholds.forbidden)
     if any(finding.reason == Reason.TOO_COSTLY for finding in findings) and not bad:
         return list(findings)
     by_finding = dict(zip(map(id, asked), scores.sentences, strict=True))

@@ -174,6 +174,17 @@ def test_a_secret_of_a_shape_that_no_rule_knows_is_refused_and_its_neighbour_kep
     assert [one.decision for one in found] == ["keep", "discarded_policy"]
 
 
+def test_a_telephone_number_that_the_classifier_takes_for_a_secret_is_kept() -> None:
+    classifier = FakeClassifier(secret=("0147", "0199"))
+    texts = ["My telephone number is 902-555-0147.", "The code of the shed is 902-555-0199."]
+    found = [
+        weigh(text, read_turn(text, now=NOW), classifier, Thresholds(keep=0.2, forbidden=0.9), is_meant=False)[0]
+        for text in texts
+    ]
+
+    assert [one.decision for one in found] == ["keep", "discarded_policy"]
+
+
 @pytest.mark.parametrize("text", ["the junk in the shed belongs to Piotr", "sesame seeds are in the blue flower pot"])
 def test_what_somebody_asks_to_remember_is_kept_whatever_it_is_worth(text: str) -> None:
     assert [one.decision for one in read(text, is_meant=True)] == ["keep"]
