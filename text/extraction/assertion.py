@@ -57,6 +57,14 @@ _QUOTED: Final = patterns.compile(
 )
 
 
+# "Had my last shift today", "Did the washing, at last": statements that leave out "I".
+_SHORTENED: Final = patterns.compile(
+    r"(?:(?:so|and|but|ok|okay|well|also|now|anyway)[\s,:.-]+){0,4}(?:(?:had|have|has) (?:the|my|our)\b"
+    r"|did (?:the|my|our) [\w'-]+(?=\s*(?:$|[,.;:!)-])"
+    r"|\s+(?:yesterday|today|last|this|again|already|on|at|in|with|and|but|so)\b))"
+)
+
+
 def is_supposed(low: str) -> bool:
     """Whether a sentence is hypothetical: "if I moved to Oslo", "maybe we'll sell".  low: in lower case."""
     return _SUPPOSED.search(low) is not None
@@ -64,7 +72,9 @@ def is_supposed(low: str) -> bool:
 
 def asks(low: str) -> bool:
     """Whether it is a question, with or without a question mark.  low: in lower case."""
-    return low.rstrip(" )\"'").endswith("?") or _QUESTION.match(low) is not None
+    if low.rstrip(" )\"'").endswith("?"):
+        return True
+    return _QUESTION.match(low) is not None and _SHORTENED.match(low) is None
 
 
 def asks_in_general(low: str) -> bool:

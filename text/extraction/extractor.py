@@ -128,7 +128,8 @@ def _read(
         return [_refused(whole, "discarded_policy", bad[0].reason)]
     if not bad:
         if len(said) < min_chars and not small_talk.is_unspaced(said):
-            return [_refused(whole, "discarded_low_signal", Reason.TOO_SHORT)]
+            claimed = [one for one in _Turn(plain, low, bad, now).findings(whole) if one.claims]
+            return claimed or [_refused(whole, "discarded_low_signal", Reason.TOO_SHORT)]
         if small_talk.is_filler(said):
             return [_refused(whole, "discarded_low_signal", Reason.FILLER)]
         if keep_whole:

@@ -32,6 +32,11 @@ def test_only_the_users_own_turns_are_read(role: str) -> None:
     assert (finding.decision, finding.reason) == ("discarded_low_signal", "not_user_turn")
 
 
+def test_a_short_turn_is_kept_if_it_is_a_claim() -> None:
+    assert [(one.key, one.value) for one in read("I'm vegan")] == [("user.diet", "vegan")]
+    assert only("So vegan!").reason == "too_short"
+
+
 def test_a_label_inside_the_text_tells_whose_turn_it_is() -> None:
     assert only("assistant: You told me about your home in Bristol.").reason == "not_user_turn"
 

@@ -557,6 +557,11 @@ def test_an_order_has_the_trait_that_it_is_about(text: str, trait: tuple[str, st
     assert order(text) == trait
 
 
+@pytest.mark.parametrize("text", ["Keep your answers short and never use emojis.", "Answer in German, with bullets."])
+def test_an_order_about_several_traits_has_none_whose_change_would_end_the_others(text: str) -> None:
+    assert order(text) is None
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -18,6 +18,8 @@ _ANSWER_LANGUAGE = patterns.compile(
     rf"|is (?:fine|ok)))"
 )
 _NOT = patterns.compile(r"(?:not|never|don'?t|stop|no longer|instead of|rather than)\s+(?:\w+ ){0,2}$")
+# "Use bullets, not tables" is about bullets.
+_CONTRASTED = patterns.compile(r"(?:,? not|instead of|rather than)\s+(?:\w+ )?$")
 _ANSWER_VERB = patterns.compile(
     r"\b(?:repl(?:y|ies|ying)|answer(?:s|ing)?|respon\w+|speaking|talking|go(?:ing)? back|back to|write|writing"
     r"|speak|talk|communicate|switch|from now on|chat|prefer|use|always|please|only|to me)\b"
@@ -94,9 +96,9 @@ def traits(low: str) -> set[str]:
 
 
 def order_claim(low: str, start: int, end: int) -> Claim | None:
-    """The claim of an order: the first trait in the table that it names and that has one value at a time.
+    """The claim of an order about one trait of answers, which has one value at a time.
 
-    None if the order is limited to some occasions.
+    None if the order is limited to some occasions, or names several traits: another value of one must not end the rest.
     """
     text = low[start:end]
     if _FOR_SOME.search(text):
@@ -107,12 +109,14 @@ def order_claim(low: str, start: int, end: int) -> Claim | None:
         if not _NOT.search(text, max(0, m.start() - 30), m.start())
     ]
     if named and _ANSWER_VERB.search(text) and not patterns.search(r"\b(?:british|american) english\b", text):
-        return Claim("assistant.language", slug(named[-1]), start, end, type="instruction")
-    for name, pattern in _ASSISTANT_RULES:
-        match = pattern.search(text) if name not in _OPEN_ENDED else None
-        if match:
-            return Claim(f"assistant.{name}", _behaviour(name, match, text), start, end, type="instruction")
-    return None
+        others = traits(text) - {"assistant.formality"}
+        return None if others else Claim("assistant.language", slug(named[-1]), start, end, type="instruction")
+    found = [(name, match) for name, pattern in _ASSISTANT_RULES if (match := pattern.search(text))]
+    found = [one for one in found if not _CONTRASTED.search(text, 0, one[1].start())] if len(found) > 1 else found
+    if len(found) != 1 or found[0][0] in _OPEN_ENDED:
+        return None
+    ((name, match),) = found
+    return Claim(f"assistant.{name}", _behaviour(name, match, text), start, end, type="instruction")
 
 
 _UNWANTED = patterns.compile(
