@@ -1,10 +1,15 @@
 """Rewrites a memory for its caller: a newer memory takes its place, and the caller's number of it stays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+
+from apps.adapters.instances import get_embedder
 from apps.apikeys.permissions import REVIEWS
 from apps.core.plaintext import Plaintext
 from apps.core.retries import retried
@@ -13,6 +18,7 @@ from apps.crypto.services import SpaceShredded
 from apps.ingest.snapshot import KeyRotated
 from apps.ingest.typed import refuse_forbidden, write_here
 from apps.memories.editing import Edit, edit
+from apps.memories.embedding import embed_within
 from apps.memories.opened import OpenedMemory
 from apps.memories.platform import content_of
 from apps.memories.rewritten import TYPE, context_of, get_numbered, number_of
@@ -21,6 +27,8 @@ from apps.memories.spaces import lock_space, reread_space
 from apps.memories.superseding import STATED, SupersedingForbidden, supersede_as_stated
 from apps.memories.typed import PlatformLabels, TypedMemory, canonical_json
 from apps.projects.scope import Scope
+
+Vectors = Sequence[NDArray[np.float32] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +55,24 @@ def rewrite(scope: Scope, number: int, change: Rewriting, *, now: datetime) -> O
     Raises MemoryNotFound, ForbiddenContent, SupersedingForbidden, ConstraintStays, SummaryFollows, NotCurrent.
     """
     attempt = retried(_rewrite)
+    vectors = _embedded(scope, number, change, now=now) if change.has_successor else ()
     try:
-        return attempt(scope, number, change, now=now)
+        return attempt(scope, number, change, vectors, now=now)
     except (KeyRotated, SpaceShredded):
         # Rare; the second attempt reads the current key version.
-        return attempt(reread_space(scope), number, change, now=now)
+        return attempt(reread_space(scope), number, change, vectors, now=now)
 
 
-def _rewrite(scope: Scope, number: int, change: Rewriting, *, now: datetime) -> OpenedMemory:
+def _embedded(scope: Scope, number: int, change: Rewriting, *, now: datetime) -> Vectors:
+    """The vector of the new text, made before anything is locked: the next statement may change what this one says."""
+    if settings.EMBED_INLINE_SECONDS <= 0:
+        return ()
+    with tenant_transaction(scope):
+        text = _text_after(get_numbered(scope, number, now=now), change)
+    return embed_within(get_embedder(), [Plaintext(text)], seconds=settings.EMBED_INLINE_SECONDS)
+
+
+def _rewrite(scope: Scope, number: int, change: Rewriting, vectors: Vectors, *, now: datetime) -> OpenedMemory:
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)  # first, so that nobody else replaces it meanwhile
         memory = get_numbered(scope, number, now=now)
@@ -68,7 +86,7 @@ def _rewrite(scope: Scope, number: int, change: Rewriting, *, now: datetime) -> 
         here = replace(scope, project_id=memory.project_id)
         successor = _successor(memory, change, is_first=is_first, now=now)
         refuse_forbidden([successor])
-        (made,) = write_here(here, space, cipher, [successor], now=now).results
+        (made,) = write_here(here, space, cipher, [successor], vectors=vectors, now=now).results
         if is_first:
             supersede_as_stated(scope, made.memory_id, memory.id, reason=STATED, may_review=may_review, now=now)
         if made.status != "created":  # a text that it had before: its other attributes may differ
@@ -77,8 +95,12 @@ def _rewrite(scope: Scope, number: int, change: Rewriting, *, now: datetime) -> 
         return get_memory(scope, made.memory_id, now=now)
 
 
+def _text_after(memory: OpenedMemory, change: Rewriting) -> str:
+    return content_of(memory).value if change.text is None else change.text.reveal()
+
+
 def _successor(memory: OpenedMemory, change: Rewriting, *, is_first: bool, now: datetime) -> TypedMemory:
-    text = content_of(memory).value if change.text is None else change.text.reveal()
+    text = _text_after(memory, change)
     expires_at = None if change.never_expires else change.expires_at or memory.expires_at
     category = memory.category or memory.type
     content = {

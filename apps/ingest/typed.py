@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+import numpy as np
 from django.db import transaction
+from numpy.typing import NDArray
 
 from apps.adapters.instances import get_embedder
 from apps.core.broker import notify
@@ -106,11 +108,18 @@ def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, 
 
 
 def write_here(
-    scope: Scope, space: Space, cipher: SpaceCipher, memories: Sequence[TypedMemory], *, now: datetime
+    scope: Scope,
+    space: Space,
+    cipher: SpaceCipher,
+    memories: Sequence[TypedMemory],
+    *,
+    vectors: Sequence[NDArray[np.float32] | None] = (),
+    now: datetime,
 ) -> TypedOutcome:
     """As ``write_owned``, inside the tenant's transaction, of memories without forbidden content.
 
-    space: locked.  cipher: its own, opened for writing.  Raises KeyRotated, which the transaction does not survive.
+    space: locked.  cipher: its own, opened for writing.  vectors: of their texts, by our embedder; the worker makes the
+    missing ones.  Raises KeyRotated, which the transaction does not survive.
     """
     scope = scope.in_spaces(space.ref)
     with_tasks = any(memory.type == "task" for memory in memories)
@@ -125,6 +134,9 @@ def write_here(
         now=now,
     )
     candidates = [_candidate(memory, tools) for memory in memories]
+    for one, vector in zip(candidates, vectors, strict=False):
+        if one.embeds:
+            one.vector = vector
     snapshot = SpaceSnapshot.locked(candidates, tools, space)
     replaced: list[list[MemoryState]] = []
     seen: set[str] = set()

@@ -11,7 +11,7 @@ from apps.crypto.services import SpaceCipher
 from apps.memories import postings, revisions
 from apps.memories.ended_parts import MemoryPart, packed, without
 from apps.memories.lookup_keys import text_mac
-from apps.memories.models import Memory, MemoryVector
+from apps.memories.models import Memory
 from apps.memories.models.memory import SAID, TEXT
 from apps.memories.revisions import FieldChange
 from apps.memories.sealing import (
@@ -73,7 +73,7 @@ def _rewrite(
     space.term_total += len(words) - len(terms(before.reveal()))
     postings.remove(scope, [row.pk])
     postings.write(scope, [postings.posting_of(row, words, cipher)])
-    MemoryVector.objects.within(scope).filter(memory_id=row.pk).delete()
+    # Its vector stays until the worker replaces it: without one, the next statement would not be compared with it.
     enqueue(scope, "embed", [row.pk], now=now)
     diff = {"text": {"old": before.reveal(), "new": text.reveal()}}
     revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="ended", diff=diff)], cipher, now=now)

@@ -9,7 +9,7 @@ from apps.api.mem0.ids import Mem0Id
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
-from apps.memories.models import Memory, MemoryFeedback
+from apps.memories.models import Memory, MemoryFeedback, MemoryVector
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
 from tests.fakes.rerank import FakeRerank
@@ -64,6 +64,15 @@ def test_an_update_keeps_the_id_and_the_history(ana: Mem0Caller) -> None:
         ("UPDATE", "Ana lives in Lisbon.", "Ana lives in Porto."),
         ("UPDATE", "Ana lives in Porto.", "Ana lives in Braga."),
     ]
+
+
+def test_an_updated_memory_is_compared_with_the_next_statement(ana: Mem0Caller, acme: OpenedTenant) -> None:
+    memory_id = ana.added("Ana borrowed a ladder.", user_id="ana")
+    ana("PUT", f"/v1/memories/{memory_id}/", {"text": "Ana borrowed a drill."})
+
+    with tenant_transaction(acme.scope):
+        (row,) = Memory.objects.within_tenant(acme.scope).filter(validity="current")
+        assert MemoryVector.objects.within(acme.scope).filter(memory_id=row.pk).exists()
 
 
 def test_metadata_and_the_end_change_without_the_text(ana: Mem0Caller) -> None:
