@@ -1,9 +1,9 @@
 """The labelled texts, by author and by split.
 
 Each author has a folder in ``training/data`` with some of ``utterances.jsonl``, ``pairs.jsonl``, ``stories.jsonl``,
-``endings.jsonl``, ``parallel.jsonl``, ``short.jsonl``, ``guards.jsonl``, ``wishes.jsonl``, ``asked.jsonl``,
-``nothing.jsonl`` and ``conversations.jsonl``; test authors of turns also have ``scripts.jsonl``, ``life.jsonl`` and
-``questions.jsonl``.
+``endings.jsonl``, ``parallel.jsonl``, ``events.jsonl``, ``short.jsonl``, ``guards.jsonl``, ``wishes.jsonl``,
+``asked.jsonl``, ``nothing.jsonl`` and ``conversations.jsonl``; test authors of turns also have ``scripts.jsonl``,
+``life.jsonl`` and ``questions.jsonl``.
 ``authors.json`` lists each author's style and split.  ``training/README.md`` describes the format.
 """
 
@@ -176,8 +176,13 @@ class Author:
         return tuple(_ending(self, record) for record in self._records("parallel"))
 
     @cached_property
+    def events(self) -> tuple[Ending, ...]:
+        """Statements about a person or thing that was named before; no model has learned from them yet."""
+        return tuple(_ending(self, record) for record in self._records("events"))
+
+    @cached_property
     def short(self) -> tuple[Short, ...]:
-        """Short turns, of which only the reader's head "short" learns."""
+        """Short turns, of which the reader learns."""
         return tuple(
             Short(one["id"], one["text"], _one_of(self, one, one["label"], OUTCOMES)) for one in self._records("short")
         )

@@ -53,13 +53,13 @@ def in_chunks(items: Sequence[Item], run: Callable[[list[Item]], Tensor], *, len
 class Changed(nn.Module):
     """x W + b as in the package, plus the trained SCALE * B A x."""
 
-    def __init__(self, weights: Linear) -> None:
+    def __init__(self, weights: Linear, rank: int) -> None:
         super().__init__()
         rows, columns = weights.matrix.shape
         self.register_buffer("matrix", torch.from_numpy(np.array(weights.matrix)).bfloat16())
         self.register_buffer("bias", torch.from_numpy(np.array(weights.bias)).bfloat16())
-        self.a = nn.Parameter(torch.randn(RANK, rows) * 0.02)
-        self.b = nn.Parameter(torch.zeros(columns, RANK))
+        self.a = nn.Parameter(torch.randn(rank, rows) * 0.02)
+        self.b = nn.Parameter(torch.zeros(columns, rank))
 
     def forward(self, rows: Tensor) -> Tensor:
         flat = rows.bfloat16().flatten(0, 1)
@@ -78,10 +78,10 @@ def _norm(weights: Norm) -> nn.LayerNorm:
 class Block(nn.Module):
     """One layer."""
 
-    def __init__(self, weights: Layer, dropout: float) -> None:
+    def __init__(self, weights: Layer, dropout: float, rank: int) -> None:
         super().__init__()
-        self.qkv, self.attention_out = Changed(weights.qkv), Changed(weights.attention_out)
-        self.up, self.down = Changed(weights.up), Changed(weights.down)
+        self.qkv, self.attention_out = Changed(weights.qkv, rank), Changed(weights.attention_out, rank)
+        self.up, self.down = Changed(weights.up, rank), Changed(weights.down, rank)
         self.attention_norm, self.norm = _norm(weights.attention_norm), _norm(weights.norm)
         self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
 
@@ -100,9 +100,9 @@ class Block(nn.Module):
 class Encoder(nn.Module):
     """All six layers."""
 
-    def __init__(self, weights: ModelWeights, dropout: float = DROPOUT) -> None:
+    def __init__(self, weights: ModelWeights, dropout: float = DROPOUT, rank: int = RANK) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList([Block(layer, dropout) for layer in weights.layers])
+        self.blocks = nn.ModuleList([Block(layer, dropout, rank) for layer in weights.layers])
         self._words = torch.from_numpy(np.array(weights.words))
         self._positions = torch.from_numpy(np.array(weights.positions))
         self._norm = _norm(weights.norm)

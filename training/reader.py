@@ -16,6 +16,7 @@ from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
 from training.encoder import DROPOUT, Encoder
 from training.turns import Turn
 
+RANK: Final = 32  # of its updates: 16 keeps more junk and misses more secrets
 SMOOTHING: Final = 0.05
 TYPE_WEIGHT: Final = 2.0
 
@@ -23,7 +24,7 @@ TYPE_WEIGHT: Final = 2.0
 class Reader(nn.Module):
     def __init__(self, weights: ModelWeights) -> None:
         super().__init__()
-        self.encoder = Encoder(weights)
+        self.encoder = Encoder(weights, rank=RANK)
         self.dropout = nn.Dropout(DROPOUT)
         self.heads = nn.ModuleDict(
             {

@@ -41,9 +41,8 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
     tuned = read_tuned("turns", weights)
-    style, short = read_tuned("style", weights), read_tuned("short", weights)
-    tensors = {**tuned.tensors, **style.tensors, **short.tensors}
-    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, tensors)
+    style = read_tuned("style", weights)
+    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, {**tuned.tensors, **style.tensors})
     turns = [
         turn for author in authors(split) for turn in (*turns_of(author, tokenizer), *wishes_of(author, tokenizer))
     ]
@@ -57,7 +56,7 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     return {
         "split": split,
         "authors": len({turn.author for turn in turns}),
-        "weights": {"turns": tuned.digest, "style": style.digest, "short": short.digest, **pairs.pop("weights")},
+        "weights": {"turns": tuned.digest, "style": style.digest, **pairs.pop("weights")},
         "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
         "short": {str(at): _short(split, reader, tokenizer, at) for at in THRESHOLDS},
         "types": _types(turns, found),
@@ -113,12 +112,13 @@ def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
 
 
 def _compared(split: Split) -> dict[str, list[Ending]]:
-    """Pairs of statements that the pipeline compared, and statements of the same form."""
+    """Pairs of statements that the pipeline compared, of the same form, and of events."""
     found = authors(split)
     return {
         "stories": [one for author in found if author.stories for one in author.endings],
         "conversations": [one for author in found if not author.stories for one in author.endings],
         "parallel": [one for author in found for one in author.parallel],
+        "events": [one for author in found for one in author.events],
     }
 
 

@@ -33,7 +33,7 @@ from training.reader import Reader
 from training.report import report
 from training.reranker import CrossEncoder
 from training.retriever import Example, Retriever, examples
-from training.turns import Turn, turns_of
+from training.turns import Turn, short_of, turns_of
 
 SEED: Final = 1
 CHUNK: Final = 16  # batches whose examples are sorted by length together
@@ -64,7 +64,9 @@ class Plan:
 
 
 def _turns(tokenizer: WordPiece, order: random.Random) -> list[Turn]:
-    return [turn for author in authors("train") for turn in turns_of(author, tokenizer)]
+    return [
+        turn for author in authors("train") for turn in (*turns_of(author, tokenizer), *short_of(author, tokenizer))
+    ]
 
 
 def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:

@@ -15,6 +15,7 @@ from training.corpus import Author, Guarded, Utterance, Wishful
 
 ALSO: Final = 0.5  # target value of a type that is also accepted
 UNSAID: Final = (0.6, 0.25)  # weight of an unlabelled sentence: in a turn with nothing kept, or something
+WORTH: Final = 0.5  # weight of a turn of SHORT.md to keep: most of what people say so shortly is not
 UNASKED: Final = 0.3  # weight of "not forbidden" and "not of style" if the writer was not asked
 
 
@@ -69,13 +70,13 @@ def wishes_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
         yield from _whole(_wishful(author, wishful, tokenizer))
 
 
-def short_of(author: Author, tokenizer: WordPiece, *, worth: float = 1.0) -> Iterator[Turn]:
-    """The short turns that the head "short" learns from, beside others.  worth: weight of those to keep."""
+def short_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
+    """The turns of SHORT.md, which the reader learns from beside those of ``turns_of``."""
     for said in author.short:
         tokens, cut, parts = _cut(said.text, tokenizer)
         if len(cut) == 1:
             ((span, reached),) = cut
-            outcome = (said.outcome, worth if said.outcome == "keep" else 1.0)
+            outcome = (said.outcome, WORTH if said.outcome == "keep" else 1.0)
             one = Sentence(span=span, tokens=reached, outcome=outcome, forbidden=(0.0, 0.0), style=(0.0, 0.0))
             yield Turn(
                 author=author.id, id=said.id, kind="short", text=said.text, tokens=tokens, sentences=[one], parts=parts

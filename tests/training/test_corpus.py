@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from apps.adapters.classifiers.base import OUTCOMES
-from apps.adapters.classifiers.turns import SHORT
 from text.languages import SMALL_WORDS
 from training.agreement import measure
 from training.corpus import GUARD_KINDS, SPLITS, WISH_KINDS, Author, CorpusFault, authors
@@ -27,7 +26,7 @@ def test_every_folder_of_texts_has_its_author_and_its_split() -> None:
 def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
     made = list(records(author))
 
-    if author.asked or author.nothing or author.conversations or author.parallel or author.short:
+    if author.asked or author.nothing or author.conversations or author.parallel or author.events or author.short:
         assert not made
         return
     assert len(author.utterances) >= 200 or (
@@ -161,9 +160,16 @@ def test_statements_of_the_same_form_are_of_authors_who_wrote_nothing_else(autho
     assert not author.pairs + author.stories + author.endings + author.utterances
 
 
+@pytest.mark.parametrize("author", [one for one in EVERY if one.events], ids=lambda author: author.id)
+def test_events_are_of_authors_who_wrote_nothing_else(author: Author) -> None:
+    assert 0.4 <= sum(one.is_over for one in author.events) / len(author.events) <= 0.5
+    assert all(one.is_over == bool(one.words) for one in author.events)
+    assert not author.pairs + author.stories + author.endings + author.utterances
+
+
 @pytest.mark.parametrize("author", [one for one in EVERY if one.short], ids=lambda author: author.id)
 def test_short_turns_are_short_and_of_every_outcome(author: Author) -> None:
-    assert all(len(one.text.split()) <= SHORT for one in author.short)
+    assert all(len(one.text.split()) <= 9 for one in author.short)
     assert {one.outcome for one in author.short} == set(OUTCOMES)
     assert not author.utterances + author.guards
 

@@ -23,7 +23,7 @@ CHOSEN = "0.1"  # GATE_KEEP_FROM
 def test_it_is_of_these_weights() -> None:
     files = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in FOLDER.glob("*.safetensors")}
 
-    assert REPORT["weights"] == {name: files[name] for name in ("turns", "style", "short", "pairs", "endings")}
+    assert REPORT["weights"] == {name: files[name] for name in ("turns", "style", "pairs", "endings")}
     assert RANKING["encoder"] == files["retrieval"]
     assert RERANKING["weights"] == files["rerank"]
     assert RANKING["sha256"] == hashlib.sha256(RANKING_WEIGHTS.read_bytes()).hexdigest()
@@ -42,8 +42,8 @@ def test_authors_it_has_not_learned_from_are_understood() -> None:
 def test_short_turns_by_authors_it_has_not_learned_from_are_kept_if_they_say_what_lasts() -> None:
     kept = REPORT["short"][CHOSEN]
 
-    assert kept["lost"] <= 0.04
-    assert kept["junk_kept"] <= 0.2
+    assert kept["lost"] <= 0.03
+    assert kept["junk_kept"] <= 0.08
 
 
 def test_wishes_about_style_are_told_from_actions_and_from_everything_else() -> None:

@@ -44,7 +44,7 @@ class LocalClassifier:
         self.compare("warm", ["cold"])
 
     def _load_turns(self) -> TurnReader:
-        return TurnReader(*self._load("turns", "style", "short"))
+        return TurnReader(*self._load("turns", "style"))
 
     def _load_pairs(self) -> PairReader:
         return PairReader(*self._load("pairs", "endings"))

@@ -1,6 +1,6 @@
-"""Turn model: one pass of the encoder over a turn, and seven heads on the token vectors.
+"""Turn model: one pass of the encoder over a turn, and six heads on the token vectors.
 
-The heads are those of ``training/reader.py``, and those of ``training/style.py`` and ``training/short.py``, in numpy.
+The heads are those of ``training/reader.py``, and the one of ``training/style.py``, in numpy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,6 @@ _NOTHING: Final = SentenceScores(
 )
 
 
-SHORT: Final = 9  # words
-
-
-def is_short(text: str, sentences: Sequence[Span]) -> bool:
-    """Whether the head "short" decides what is worth keeping: of a turn of one sentence and few words."""
-    return len(sentences) == 1 and len(text.split()) <= SHORT
-
-
 def token_vectors(encode: Encode, tokens: Tokens) -> Array:
     """The vectors of a turn's tokens, (tokens, 384), without the special ones."""
     return np.concatenate([encode(ids)[1:-1] for ids in tokens.windows()])
@@ -44,7 +36,7 @@ def style_input(said: Array, whole: Array) -> Array:
 class TurnReader:
     """Scores turns.  Thread-safe if ``encode`` is.
 
-    tensors: of the heads, those of "style" and "short" among them.
+    tensors: of the heads, that of "style" among them.
     """
 
     def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
@@ -58,23 +50,19 @@ class TurnReader:
         rows = token_vectors(self._encode, tokens)
         secret = sigmoid(logits(self._tensors, "secret", rows)[:, 0])
         whole = rows.mean(0)
-        worth = "short" if is_short(text, sentences) else "keep"
         return TurnScores(
-            sentences=[self._sentence(tokens, rows, secret, whole, span, worth) for span in sentences],
+            sentences=[self._sentence(tokens, rows, secret, whole, span) for span in sentences],
             forbidden=float(sigmoid(logits(self._tensors, "turn", np.concatenate([whole, rows.max(0)]))[0])),
             parts=[self._types(rows, tokens.range_of(span)) for span in parts],
         )
 
-    def _sentence(
-        self, tokens: Tokens, rows: Array, secret: Array, whole: Array, span: Span, worth: str
-    ) -> SentenceScores:
-        """worth: name of the head that decides what is worth keeping."""
+    def _sentence(self, tokens: Tokens, rows: Array, secret: Array, whole: Array, span: Span) -> SentenceScores:
         reached = tokens.range_of(span)
         if reached is None:
             return _NOTHING
         said = rows[slice(*reached)]
         mean = said.mean(0)
-        outcomes = dict(zip(OUTCOMES, map(float, softmax(logits(self._tensors, worth, mean))), strict=True))
+        outcomes = dict(zip(OUTCOMES, map(float, softmax(logits(self._tensors, "keep", mean))), strict=True))
         forbidden = float(sigmoid(logits(self._tensors, "forbidden", mean)[0]))
         return SentenceScores(
             **outcomes,
