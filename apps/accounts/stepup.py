@@ -20,13 +20,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
 from apps.accounts import second_factors, sessions
 from apps.accounts.models import Assertion
 from apps.core.clock import database_time
 from apps.core.errors import Forbidden
+from apps.core.queries import execute
 
 MAX_AGE_SECONDS: Final = 300
 SKEW_SECONDS: Final = 5
@@ -110,15 +111,15 @@ def issue_assertion(request: HttpRequest, *, action: str, target: str, count: in
     """
     step_up = require_step_up(request)
     session, nonce = _session(request), secrets.token_urlsafe(32)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
+    with transaction.atomic():
+        execute(
             "delete from accounts_assertion where user_id = %s and expires_at < clock_timestamp() - interval '1 day'",
             [request.user.pk],
         )
         spent = Assertion.objects.filter(session=session, authenticated_at=step_up.at).exclude(used_at=None)
         if spent.exists():
             raise StepUpSpent
-        cursor.execute(
+        execute(
             "insert into accounts_assertion (user_id, session, binding, authenticated_at, created_at, expires_at)"
             " values (%s, %s, %s, %s, clock_timestamp(), clock_timestamp() + %s * interval '1 second')",
             [request.user.pk, session, _binding(action, target, count, nonce), step_up.at, MAX_AGE_SECONDS],
@@ -134,14 +135,14 @@ def use_assertion(request: HttpRequest, nonce: str, *, action: str, target: str,
     """
     step_up = require_step_up(request)
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(
+        with transaction.atomic():
+            used = execute(
                 "update accounts_assertion set used_at = clock_timestamp()"
                 " where user_id = %s and session = %s and binding = %s and used_at is null"
                 " and expires_at > clock_timestamp()",
                 [request.user.pk, _session(request), _binding(action, target, count, nonce)],
             )
-            if cursor.rowcount != 1:
+            if used != 1:
                 raise AssertionRefused
     except IntegrityError:
         raise StepUpSpent from None

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.core.cache import cache
-from django.db import connection
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +12,7 @@ from rest_framework.response import Response
 from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import OpenView
+from apps.core.queries import fetch_value
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +53,7 @@ def _ask_vectors() -> bool:
 
 
 def _row(sql: str) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        row = cursor.fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(sql))
 
 
 def _ask_cache() -> bool:

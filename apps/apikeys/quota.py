@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db import connection
-
 from apps.apikeys.models import TenantQuota
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
+from apps.core.queries import execute, fetch_all, fetch_one
 from apps.core.scoping import InTenant, tenant_transaction
 
 METERS: Final = ("adds", "retrievals")
@@ -69,8 +68,8 @@ def quota_mode(scope: InTenant) -> str:
 def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
     """Count one unit if there is room; returns whether there was.  Reaching a threshold is recorded in the audit
     trail."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        row = fetch_one(
             f"""
             insert into apikeys_quotause as kept (tenant_id, month, meter, used, created_at)
             select q.tenant_id, %s, %s, 1, %s from apikeys_tenantquota q
@@ -82,7 +81,6 @@ def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
             """,  # noqa: S608  (one of METERS)
             [month_of(now), _known(meter), now, scope.tenant_id],
         )
-        row = cursor.fetchone()
         if row is not None and (percent := _threshold(*row)):
             target = f"meter:{meter}"
             record(scope, actor=actor, action=AuditAction.QUOTA_THRESHOLD, target=target, count=percent, now=now)
@@ -91,8 +89,8 @@ def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
 
 def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
     """Subtract the unit of a request that failed or was free."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        execute(
             "update apikeys_quotause set used = greatest(0, used - 1) "
             "where tenant_id = %s and month = %s and meter = %s",
             [scope.tenant_id, month_of(now), _known(meter)],
@@ -101,13 +99,13 @@ def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
 
 def standings(scope: InTenant, *, now: datetime) -> list[QuotaState]:
     """All meters of this month."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
+    with tenant_transaction(scope):
         quota = TenantQuota.objects.within(scope).first()
-        cursor.execute(
+        rows = fetch_all(
             "select meter, used from apikeys_quotause where tenant_id = %s and month = %s",
             [scope.tenant_id, month_of(now)],
         )
-        used = dict(cursor.fetchall())
+        used: dict[str, int] = dict(rows)
     return [
         QuotaState(meter=meter, used=used.get(meter, 0), limit=getattr(quota, meter) if quota else None)
         for meter in METERS

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import execute, fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 
@@ -87,9 +86,7 @@ def give_back(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> 
 
 def forget(*, now: datetime) -> int:
     """Delete windows that can no longer affect a request; returns the number of rows."""
-    with connection.cursor() as cursor:
-        cursor.execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
-        return int(cursor.rowcount)
+    return execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
 
 
 def note_refused(scope: Scope, *, now: datetime) -> None:
@@ -137,46 +134,44 @@ class _Standing:
 def _count(caller: str, windows: Sequence[RateCeiling], at: float) -> list[_Standing]:
     """A single statement.  Rows are locked in order of window length, so that two callers cannot deadlock."""
     ordered = sorted(windows, key=lambda window: window.seconds)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            with asked as (
-                select seconds, "window" from unnest(%(seconds)s::int[], %(numbers)s::bigint[]) as w(seconds, "window")
-            ), counted as (
-                insert into apikeys_ratewindow as kept (caller, seconds, "window", count)
-                select %(caller)s, seconds, "window", 1 from asked order by seconds
-                on conflict (caller, seconds, "window") do update set count = kept.count + 1
-                returning seconds, "window", count
-            ), forgotten as (
-                delete from apikeys_ratewindow old using asked
-                where old.caller = %(caller)s and old.seconds = asked.seconds and old."window" < asked."window" - 1
-            )
-            select counted.seconds, counted.count, coalesce(before.count, 0)
-            from counted left join apikeys_ratewindow before
-              on before.caller = %(caller)s and before.seconds = counted.seconds
-             and before."window" = counted."window" - 1
-            """,
-            {
-                "caller": caller,
-                "seconds": [window.seconds for window in ordered],
-                "numbers": [int(at // window.seconds) for window in ordered],
-            },
+    rows = fetch_all(
+        """
+        with asked as (
+            select seconds, "window" from unnest(%(seconds)s::int[], %(numbers)s::bigint[]) as w(seconds, "window")
+        ), counted as (
+            insert into apikeys_ratewindow as kept (caller, seconds, "window", count)
+            select %(caller)s, seconds, "window", 1 from asked order by seconds
+            on conflict (caller, seconds, "window") do update set count = kept.count + 1
+            returning seconds, "window", count
+        ), forgotten as (
+            delete from apikeys_ratewindow old using asked
+            where old.caller = %(caller)s and old.seconds = asked.seconds and old."window" < asked."window" - 1
         )
-        counts = {seconds: (count, before) for seconds, count, before in cursor.fetchall()}
+        select counted.seconds, counted.count, coalesce(before.count, 0)
+        from counted left join apikeys_ratewindow before
+          on before.caller = %(caller)s and before.seconds = counted.seconds
+         and before."window" = counted."window" - 1
+        """,
+        {
+            "caller": caller,
+            "seconds": [window.seconds for window in ordered],
+            "numbers": [int(at // window.seconds) for window in ordered],
+        },
+    )
+    counts = {seconds: (count, before) for seconds, count, before in rows}
     return [_Standing.of(window, *counts[window.seconds], at) for window in ordered]
 
 
 def _give_back(caller: str, windows: Sequence[RateCeiling], at: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            update apikeys_ratewindow set count = count - 1
-            where id in (
-                select kept.id
-                from apikeys_ratewindow kept
-                join unnest(%s::int[], %s::bigint[]) as w(seconds, "window") using (seconds, "window")
-                where kept.caller = %s order by kept.seconds for update of kept
-            )
-            """,
-            [[window.seconds for window in windows], [int(at // window.seconds) for window in windows], caller],
+    execute(
+        """
+        update apikeys_ratewindow set count = count - 1
+        where id in (
+            select kept.id
+            from apikeys_ratewindow kept
+            join unnest(%s::int[], %s::bigint[]) as w(seconds, "window") using (seconds, "window")
+            where kept.caller = %s order by kept.seconds for update of kept
         )
+        """,
+        [[window.seconds for window in windows], [int(at // window.seconds) for window in windows], caller],
+    )

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
-from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 from apps.audit.chain import NAMES, Entry
 from apps.audit.checkpoint_statement import Head
 from apps.audit.models import AuditEvent, ChainHead
+from apps.core.queries import fetch_all
 from apps.core.scoping import InTenant, tenant_transaction
 
 LOOKED_THROUGH: Final = 200_000  # maximum number of rows read for one page, whatever the filter
@@ -116,9 +116,8 @@ def all_heads(*, using: str = "default") -> list[Head]:
 
 def count_by_day(scope: InTenant, action: str, *, since: datetime) -> dict[tuple[date, str], int]:
     """Count an action by day (UTC) and kind of actor (``api_key``, ``account``)."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(_BY_DAY, [scope.tenant_id, action, since])
-        return {(day, kind): count for day, kind, count in cursor.fetchall()}
+    with tenant_transaction(scope):
+        return {(day, kind): count for day, kind, count in fetch_all(_BY_DAY, [scope.tenant_id, action, since])}
 
 
 def _entry(row: AuditEvent) -> Entry:

@@ -6,7 +6,7 @@ from typing import Final
 
 from apps.audit.actions import AuditAction
 from apps.audit.origin import current
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import execute
 from apps.core.scoping import InTenant
 
 CODE_VERSION: Final = version("memsync")[:32]
@@ -31,20 +31,20 @@ def record(
     default those of the current request.
     """
     origin = current()
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select audit_record(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            [
-                scope.tenant_id if scope else None,
-                now,
-                actor,
-                action,
-                target,
-                outcome,
-                reason,
-                request_id or origin.request_id,
-                count,
-                network or origin.network,
-                CODE_VERSION,
-            ],
-        )
+    execute(
+        "select audit_record(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            scope.tenant_id if scope else None,
+            now,
+            actor,
+            action,
+            target,
+            outcome,
+            reason,
+            request_id or origin.request_id,
+            count,
+            network or origin.network,
+            CODE_VERSION,
+        ],
+        prepared=True,
+    )

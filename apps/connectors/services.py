@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from django.db import connection
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -16,6 +15,7 @@ from apps.connectors.folders import check_folder
 from apps.connectors.models import SECRET, SETTINGS, TABLE, Connector, ConnectorKind, RunStatus
 from apps.core.errors import Invalid, NotFound
 from apps.core.plaintext import Plaintext
+from apps.core.queries import execute
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
@@ -168,8 +168,8 @@ def request_run(scope: Scope, connector_id: int, *, now: datetime) -> OpenedConn
 def delete_connector(scope: Scope, connector_id: int, *, now: datetime) -> None:
     """Delete a connector; its objects stay.  Raises ConnectorNotFound."""
     row = find_row(scope, connector_id)
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute("delete from connectors_connector where tenant_id = %s and id = %s", [scope.tenant_id, row.pk])
+    with tenant_transaction(scope):
+        execute("delete from connectors_connector where tenant_id = %s and id = %s", [scope.tenant_id, row.pk])
         _record(scope, AuditAction.CONNECTOR_DELETE, row.pk, now=now)
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.ingest.models import Decision
 from apps.projects.scope import Scope
@@ -61,9 +60,8 @@ def outcomes(scope: Scope, *, days: int, now: datetime) -> Outcomes:
     today = now.astimezone(UTC).date()
     first = today - timedelta(days=days - 1)
     since = datetime(first.year, first.month, first.day, tzinfo=UTC)
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(_OUTCOMES, [scope.tenant_id, since, scope.environment.value])
-        rows = cursor.fetchall()
+    with tenant_transaction(scope):
+        rows = fetch_all(_OUTCOMES, [scope.tenant_id, since, scope.environment.value])
     by_day = {first + timedelta(days=number): dict.fromkeys(KINDS, 0) for number in range(days)}
     totals, refused = dict.fromkeys(KINDS, 0), dict[tuple[str, str], int]()
     for day, decision, reason, count in rows:

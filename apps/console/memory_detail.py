@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Count
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
+from apps.core.queries import fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity, lineage
@@ -164,10 +164,8 @@ def get_memory_detail(scope: Scope, memory_id: int, *, as_of: datetime | None = 
 def _versions(
     scope: Scope, row: Memory, cipher: SpaceCipher, as_of: datetime | None, *, now: datetime
 ) -> list[Version]:
-    with connection.cursor() as cursor:
-        asked = {"tenant": scope.tenant_id, "id": row.pk, "by": row.superseded_by_id, "most": VERSIONS}
-        cursor.execute(_CHAIN, asked)
-        ids = [memory_id for (memory_id,) in cursor.fetchall()]
+    asked = {"tenant": scope.tenant_id, "id": row.pk, "by": row.superseded_by_id, "most": VERSIONS}
+    ids = fetch_column(_CHAIN, asked)
     rows = Memory.objects.within(scope).filter(pk__in=ids)
     held = set(holding(rows, AsOf(at=as_of, known_at=now)).values_list("pk", flat=True)) if as_of else set()
     found = []

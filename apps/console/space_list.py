@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.core.plaintext import Plaintext
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_tenant
 from apps.memories.lineage import NOT_STALE
@@ -82,13 +81,13 @@ def list_space_summaries(
 
 def environments_in_use(scope: Scope) -> set[Environment]:
     """Environments in which the tenant has memories."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        rows = fetch_all(
             "select name from unnest(%s::text[]) asked(name) where exists (select from memories_memory memory "
             "where memory.tenant_id = %s and memory.environment = asked.name)",
             [[one.value for one in Environment], scope.tenant_id],
         )
-        return {Environment(name) for (name,) in cursor.fetchall()}
+        return {Environment(name) for (name,) in rows}
 
 
 def find_space(scope: Scope, space_id: int) -> Scope:
@@ -168,6 +167,4 @@ def _counts(scope: Scope, spaces: Sequence[SpaceRef], *, now: datetime) -> dict[
     transaction."""
     ids = [space.id for space in spaces]
     asked: dict[str, Any] = {"tenant": scope.tenant_id, "spaces": ids, "most": COUNTED + 1, "now": now}
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, asked)
-        return {space_id: (count, last_at) for space_id, count, last_at in cursor.fetchall()}
+    return {space_id: (count, last_at) for space_id, count, last_at in fetch_all(_COUNTS, asked)}

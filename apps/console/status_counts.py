@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import connection
-
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 
@@ -34,9 +33,8 @@ class StatusCounts:
 
 def count_statuses(scope: Scope) -> StatusCounts:
     """Counts of the scope's environment.  The cost grows with its size: frequent callers cache the result."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(_TALLY, [scope.tenant_id, scope.environment.value])
-        rows = cursor.fetchall()
+    with tenant_transaction(scope):
+        rows = fetch_all(_TALLY, [scope.tenant_id, scope.environment.value])
     by_type: dict[str, int] = {}
     counts = dict.fromkeys(("current", "disputed", "replaced", "archived", "deleted"), 0)
     for type_, validity, status, count in rows:

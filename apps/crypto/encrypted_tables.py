@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from django.db import connection
 from django.db.models import Model
 
 from apps.core.fields import EncryptedField, encrypted_fields
+from apps.core.queries import execute
 from apps.crypto.envelope import DecryptError
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.projects.models import Space
@@ -116,12 +116,11 @@ def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any
     arrays = ", ".join(f"%s::{'text' if kind.endswith('[]') else kind}[]" for kind in types.values())
     sets = ", ".join(f"{name} = given.{name}::{types[name]}" for name in names[1:])
     columns = [list(column) for column in zip(*rows, strict=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"update {table} t set {sets} from unnest({arrays}) given({', '.join(names)}) "  # noqa: S608  (ours)
-            "where t.tenant_id = %s and t.id = given.id",
-            [*columns, scope.tenant_id],
-        )
+    execute(
+        f"update {table} t set {sets} from unnest({arrays}) given({', '.join(names)}) "  # noqa: S608  (ours)
+        "where t.tenant_id = %s and t.id = given.id",
+        [*columns, scope.tenant_id],
+    )
 
 
 class SealedColumns:

@@ -15,7 +15,7 @@ from apps.adapters.instances import get_kms
 from apps.adapters.kms.base import Wrapped
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.locks import TransactionRequired
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_one
 from apps.core.scoping import tenant_transaction
 from apps.crypto import aead
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState, WrappedKey
@@ -122,9 +122,7 @@ def _read_versions(tenant: TenantLike, *, lock: bool) -> Versions | None:
     table = TenantKeyState._meta.db_table
     columns = "active_version, live_versions, key_epoch, identity_version"
     query = f"select {columns} from {table} where tenant_id = %s"  # noqa: S608 -- our own names
-    with prepared_cursor() as cursor:
-        cursor.execute(query + (" for share" if lock else ""), [tenant.id])
-        row = cursor.fetchone()
+    row = fetch_one(query + (" for share" if lock else ""), [tenant.id], prepared=True)
     return Versions(active=row[0], live=tuple(row[1]), epoch=row[2], identity=row[3]) if row else None
 
 

@@ -8,10 +8,9 @@ import logging
 import uuid
 from datetime import datetime
 
-from django.db import connection
-
 from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_kms
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.crypto.keyring import KeysUnavailable, TenantId, TenantLike
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState
@@ -57,9 +56,9 @@ def drop_cached_keys(tenant: TenantLike) -> None:
 
     Waits for transactions that write under these keys, so that a later deletion misses no row.
     """
-    with tenant_transaction(TenantId(tenant.id)), connection.cursor() as cursor:
+    with tenant_transaction(TenantId(tenant.id)):
         table = TenantKeyState._meta.db_table
-        cursor.execute(f"update {table} set key_epoch = key_epoch + 1 where tenant_id = %s", [tenant.id])  # noqa: S608
+        execute(f"update {table} set key_epoch = key_epoch + 1 where tenant_id = %s", [tenant.id])  # noqa: S608
 
 
 def has_salt(tenant_uid: uuid.UUID, space_uid: uuid.UUID) -> bool:
@@ -94,9 +93,9 @@ def follow_keyring(tenant: TenantLike, *, now: datetime) -> None:
     active = roots.filter(state=KeyState.ACTIVE).values_list("version", flat=True).first()
     if active is None:
         return
-    with tenant_transaction(TenantId(tenant.id)), connection.cursor() as cursor:
+    with tenant_transaction(TenantId(tenant.id)):
         table = TenantKeyState._meta.db_table
-        cursor.execute(
+        execute(
             f"update {table} set active_version = %s, live_versions = %s, "  # noqa: S608
             "key_epoch = greatest(key_epoch + 1, %s) where tenant_id = %s",
             [active, live, int(now.timestamp()), tenant.id],

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from django.db import connection
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
+from apps.core.queries import fetch_column, fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.edges.models import EDGE, RESOLUTION, MemoryEdge
@@ -103,11 +103,9 @@ def list_decisions(
     if not scope.spaces:
         return [], 0
     asked = {**reach(scope, live=False, now=now), "is_open": is_open, "limit": limit}
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(f"select count(*) {_LISTED}", asked)
-        (total,) = cursor.fetchone() or (0,)
-        cursor.execute(f"select edge.id {_LISTED} order by edge.id desc limit %(limit)s", asked)
-        ids = [edge_id for (edge_id,) in cursor.fetchall()]
+    with tenant_transaction(scope):
+        total = fetch_value(f"select count(*) {_LISTED}", asked)
+        ids = fetch_column(f"select edge.id {_LISTED} order by edge.id desc limit %(limit)s", asked)
         rows = MemoryEdge.objects.within(scope).filter(pk__in=ids).order_by("-pk")
         ciphers = {space.id: open_space(scope.tenant, space) for space in scope.spaces}
         return [_opened(scope, row, ciphers[row.space_id], now=now) for row in rows], total
@@ -155,9 +153,7 @@ def _find(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> Memo
         narrower, ids = "and %(id)s in (edge.from_memory_id, edge.to_memory_id)", {"id": verdict.winner_id}
     if not 0 < ids["id"] < 2**63:
         raise DecisionNotFound
-    with connection.cursor() as cursor:
-        cursor.execute(f"select edge.id {_LISTED} {narrower} limit 2", asked | ids)
-        found = [edge_id for (edge_id,) in cursor.fetchall()]
+    found = fetch_column(f"select edge.id {_LISTED} {narrower} limit 2", asked | ids)
     if not found and verdict.decision_id is not None:
         raise DecisionNotFound
     if len(found) != 1:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.edges.models import Ontology
 from apps.edges.types import EFFECTIVE_TYPES, RELATION_TYPES, SYSTEM_TYPES
@@ -85,16 +84,15 @@ def update_ontology(
     content = None if content_types is None else _checked(content_types, CONTENT_TYPES, defined)
     relations = None if relation_types is None else _checked(relation_types, (*RELATION_TYPES, *SYSTEM_TYPES))
     with tenant_transaction(scope):
-        with connection.cursor() as cursor:
-            # One statement, so that a concurrent update of the other vocabulary is not undone.
-            cursor.execute(
-                "insert into edges_ontology (tenant_id, created_at, content_types, relation_types) "
-                "values (%s, %s, coalesce(%s::varchar[], '{}'), coalesce(%s::varchar[], '{}')) "
-                "on conflict (tenant_id) do update set "
-                "content_types = coalesce(%s::varchar[], edges_ontology.content_types), "
-                "relation_types = coalesce(%s::varchar[], edges_ontology.relation_types)",
-                [scope.tenant_id, now, content, relations, content, relations],
-            )
+        # One statement, so that a concurrent update of the other vocabulary is not undone.
+        execute(
+            "insert into edges_ontology (tenant_id, created_at, content_types, relation_types) "
+            "values (%s, %s, coalesce(%s::varchar[], '{}'), coalesce(%s::varchar[], '{}')) "
+            "on conflict (tenant_id) do update set "
+            "content_types = coalesce(%s::varchar[], edges_ontology.content_types), "
+            "relation_types = coalesce(%s::varchar[], edges_ontology.relation_types)",
+            [scope.tenant_id, now, content, relations, content, relations],
+        )
         count = len(content or ()) + len(relations or ())
         record(scope, actor=scope.principal.label, action=AuditAction.ONTOLOGY_UPDATE, count=count, now=now)
         return get_ontology(scope)

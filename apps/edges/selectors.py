@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all, fetch_one
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.edges.models import EDGE
@@ -129,9 +127,8 @@ def evidence_of(scope: Scope, memory_id: int, *, now: datetime) -> Evidence:
         "corroborating": list(CORROBORATING),
         "contradiction": CONTRADICTION,
     }
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(_EVIDENCE, asked)
-        relations, corroborating, against = cursor.fetchone() or (0, 0, 0)
+    with tenant_transaction(scope):
+        relations, corroborating, against = fetch_one(_EVIDENCE, asked) or (0, 0, 0)
     return Evidence(relations=relations, corroborating=corroborating, contradictions=against)
 
 
@@ -146,9 +143,8 @@ def count_edges(scope: Scope, *, now: datetime) -> dict[str, int]:
     """How many edges of each type the scope may see, as ``edges_of`` sees them."""
     if not scope.spaces:
         return {}
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(_COUNTS, reach(scope, live=False, now=now))
-        return dict(cursor.fetchall())
+    with tenant_transaction(scope):
+        return dict(fetch_all(_COUNTS, reach(scope, live=False, now=now)))
 
 
 def neighbours(
@@ -175,16 +171,16 @@ def neighbours(
     where = where if replaced else f"and memory.validity <> 'superseded' {where}"
     ways = [_one_way(scope, space, where, values, limit, passed_over, now, forward=one) for one in (True, False)]
     (out, out_values), (back, back_values) = ways
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select node.id, edge.* from unnest(%s::bigint[]) node(id) "  # noqa: S608  (ours)
-            f"cross join lateral (({out}) union all ({back})) edge",
-            [list(node_ids), *out_values, *back_values],
-        )
-        steps = [
-            Neighbour(node_id=node, memory_id=far, edge_id=edge, type=type_, confidence=sure, is_forward=forward)
-            for node, far, edge, type_, sure, forward in cursor.fetchall()
-        ]
+    rows = fetch_all(
+        "select node.id, edge.* from unnest(%s::bigint[]) node(id) "  # noqa: S608  (ours)
+        f"cross join lateral (({out}) union all ({back})) edge",
+        [list(node_ids), *out_values, *back_values],
+        prepared=True,
+    )
+    steps = [
+        Neighbour(node_id=node, memory_id=far, edge_id=edge, type=type_, confidence=sure, is_forward=forward)
+        for node, far, edge, type_, sure, forward in rows
+    ]
     return _strongest(steps, limit)
 
 
@@ -196,23 +192,23 @@ def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> 
     """
     if len(memory_ids) < 2:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select distinct edge.from_memory_id, edge.to_memory_id, "
-            "case when other.outdated_by_id = one.id then true when one.outdated_by_id = other.id then false "
-            "when other.said_ct is not null then true "
-            "else (one.confidence, one.id) > (other.confidence, other.id) end "
-            "from unnest(%s::bigint[]) near(id) "
-            "cross join lateral (select * from edges_memoryedge where tenant_id = %s and from_memory_id = near.id "
-            "and space_id = %s and type = %s and resolved_at is null and to_memory_id = any(%s)) edge "
-            "cross join lateral (select id, confidence, outdated_by_id from memories_memory "
-            "where tenant_id = %s and id = edge.from_memory_id limit 1) one "
-            "cross join lateral (select id, confidence, outdated_by_id, said_ct from memories_memory "
-            "where tenant_id = %s and id = edge.to_memory_id limit 1) other order by 1, 2",
-            [list(memory_ids), scope.tenant_id, space.id, CONTRADICTION, list(memory_ids), scope.tenant_id,
-             scope.tenant_id],
-        )  # fmt: skip
-        return [(one, other) if is_first else (other, one) for one, other, is_first in cursor.fetchall()]
+    rows = fetch_all(
+        "select distinct edge.from_memory_id, edge.to_memory_id, "
+        "case when other.outdated_by_id = one.id then true when one.outdated_by_id = other.id then false "
+        "when other.said_ct is not null then true "
+        "else (one.confidence, one.id) > (other.confidence, other.id) end "
+        "from unnest(%s::bigint[]) near(id) "
+        "cross join lateral (select * from edges_memoryedge where tenant_id = %s and from_memory_id = near.id "
+        "and space_id = %s and type = %s and resolved_at is null and to_memory_id = any(%s)) edge "
+        "cross join lateral (select id, confidence, outdated_by_id from memories_memory "
+        "where tenant_id = %s and id = edge.from_memory_id limit 1) one "
+        "cross join lateral (select id, confidence, outdated_by_id, said_ct from memories_memory "
+        "where tenant_id = %s and id = edge.to_memory_id limit 1) other order by 1, 2",
+        [list(memory_ids), scope.tenant_id, space.id, CONTRADICTION, list(memory_ids), scope.tenant_id,
+         scope.tenant_id],
+        prepared=True,
+    )  # fmt: skip
+    return [(one, other) if is_first else (other, one) for one, other, is_first in rows]
 
 
 def _one_way(
@@ -255,9 +251,8 @@ def _strongest(steps: Sequence[Neighbour], limit: int) -> list[Neighbour]:
 
 
 def _edges(scope: Scope, sql: str, asked: Mapping[str, Any], *, live: bool, now: datetime) -> list[Edge]:
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(sql, {**reach(scope, live=live, now=now), **asked})
-        rows = cursor.fetchall()
+    with tenant_transaction(scope):
+        rows = fetch_all(sql, {**reach(scope, live=live, now=now), **asked})
         ciphers = {space.id: open_space(scope.tenant, space) for space in scope.spaces} if rows else {}
     return [edge for row in rows if (edge := _opened(scope, row, ciphers[row[1]], now=now)) is not None]
 

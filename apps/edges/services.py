@@ -7,7 +7,8 @@ from typing import Final
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
-from apps.core.prepared_sql import Columns, insert, prepared_cursor
+from apps.core.prepared_sql import Columns, insert
+from apps.core.queries import fetch_all
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -174,9 +175,8 @@ def _there(scope: Scope, names: Collection[_Name]) -> list[MemoryEdge]:
     ends = {name[:2] for name in names}
     if not ends:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(_BETWEEN, [*map(list, zip(*ends, strict=True)), scope.tenant_id, scope.space.id])
-        rows = [_EDGE.row(found) for found in cursor.fetchall()]
+    values = [*map(list, zip(*ends, strict=True)), scope.tenant_id, scope.space.id]
+    rows = [_EDGE.row(found) for found in fetch_all(_BETWEEN, values, prepared=True)]
     return [row for row in rows if (row.from_memory_id, row.to_memory_id, row.type) in names]
 
 

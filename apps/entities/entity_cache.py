@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from django.db import connection
 
-from apps.core.prepared_sql import Columns, insert, prepared_cursor
+from apps.core.prepared_sql import Columns, insert
+from apps.core.queries import execute, fetch_all, fetch_one
 from apps.core.scoping import ScopedQuerySet
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher
@@ -116,9 +116,7 @@ class EntityCache:
         self._asked |= wanted
         macs = [alias_mac(self.cipher, name) for name in wanted]
         # Planned each time: a generic plan may choose the wrong index of the space's names.
-        with connection.cursor() as cursor:
-            cursor.execute(_CALLED, [self.scope.tenant_id, self.space_id, macs])
-            rows = [_alias(found) for found in cursor.fetchall()]
+        rows = [_alias(found) for found in fetch_all(_CALLED, [self.scope.tenant_id, self.space_id, macs])]
         self._take(rows)
 
     def called(self, name: str, type_: str = "") -> list[EntityRecord]:
@@ -127,9 +125,7 @@ class EntityCache:
     def user(self) -> EntityRecord:
         """The entity of the end user; created if there is none yet."""
         if self._user is None:
-            with prepared_cursor() as cursor:
-                cursor.execute(_USER, [self.scope.tenant_id, self.space_id])
-                found = cursor.fetchone()
+            found = fetch_one(_USER, [self.scope.tenant_id, self.space_id], prepared=True)
             if found is None:
                 self._user = self.make("person", is_user=True)
             else:
@@ -279,11 +275,10 @@ class EntityCache:
 
     def _delete_lost(self) -> None:
         # Not by Django, which would collect dependent rows and then delete by id only.
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "delete from entities_entityalias where tenant_id = %s and space_id = %s and id = any(%s)",
-                [self.scope.tenant_id, self.space_id, self._lost],
-            )
+        execute(
+            "delete from entities_entityalias where tenant_id = %s and space_id = %s and id = any(%s)",
+            [self.scope.tenant_id, self.space_id, self._lost],
+        )
 
     def _met(self) -> Collection[int]:
         ends = {one for claim in self._claims for one in (claim.subject_id, claim.object_id) if one is not None}

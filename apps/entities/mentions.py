@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all, fetch_column
 from apps.crypto.services import SpaceCipher
 from apps.entities.reencryption import alias_mac
 from apps.memories.lineage import NOT_STALE
@@ -75,9 +75,7 @@ def entities_named_in(scope: Scope, space: SpaceRef, cipher: SpaceCipher, text: 
     if not macs:
         return []
     mine = [scope.tenant_id, space.id]
-    with prepared_cursor() as cursor:
-        cursor.execute(_NAMED, [macs, *mine, *mine, scope.tenant_id, now, now])
-        return sorted(entity_id for (entity_id,) in cursor.fetchall())
+    return sorted(fetch_column(_NAMED, [macs, *mine, *mine, scope.tenant_id, now, now], prepared=True))
 
 
 def memories_mentioning(
@@ -97,11 +95,10 @@ def memories_mentioning(
     if not entity_ids:
         return []
     mine, most = [scope.tenant_id, space.id], SPARE * limit
-    with prepared_cursor() as cursor:
-        cursor.execute(_SPOKEN_OF.format(where=where), [list(entity_ids), *mine, *mine, now, *values, most])
-        told: dict[int, set[int]] = {}
-        for entity_id, memory_id in cursor.fetchall():
-            told.setdefault(entity_id, set()).add(memory_id)
+    asked = [list(entity_ids), *mine, *mine, now, *values, most]
+    told: dict[int, set[int]] = {}
+    for entity_id, memory_id in fetch_all(_SPOKEN_OF.format(where=where), asked, prepared=True):
+        told.setdefault(entity_id, set()).add(memory_id)
     scores: dict[int, float] = {}
     for memory_ids in told.values():
         worth = 1 / (1 + math.log(len(memory_ids)))
@@ -138,14 +135,10 @@ def memories_sharing(
     if not memory_ids:
         return []
     mine, most = [scope.tenant_id, space.id], 1 + SPARE * limit
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            _SHARED.format(where=where),
-            [list(memory_ids), scope.tenant_id, *mine, *mine, now, *values, most],
-        )
-        found: dict[tuple[int, int], set[int]] = {}
-        for memory_id, entity_id, other_id in cursor.fetchall():
-            found.setdefault((memory_id, entity_id), set()).add(other_id)
+    asked = [list(memory_ids), scope.tenant_id, *mine, *mine, now, *values, most]
+    found: dict[tuple[int, int], set[int]] = {}
+    for memory_id, entity_id, other_id in fetch_all(_SHARED.format(where=where), asked, prepared=True):
+        found.setdefault((memory_id, entity_id), set()).add(other_id)
     return [
         SharedEntity(memory_id=memory_id, entity_id=entity_id, other_id=other_id, mentions=len(others) - 1)
         for (memory_id, entity_id), others in found.items()

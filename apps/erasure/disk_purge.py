@@ -27,6 +27,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable, QueryCanceled
 from psycopg.sql import SQL, Identifier
 
 from apps.core.errors import Conflict, Unavailable
+from apps.core.queries import execute, fetch_value
 from apps.erasure import receipt_log
 from apps.erasure.models import Erasure, ErasureState, Phase, Purge
 from apps.erasure.receipt_log import KEYRING, written
@@ -166,7 +167,7 @@ def _begin(*, now: datetime) -> Purge | None:
 
 def _horizon(alias: str) -> int:
     """Return the current transaction id: rows deleted by earlier transactions are invisible to later ones."""
-    return int(_ask(alias, "select pg_current_xact_id()::text::bigint"))
+    return int(fetch_value("select pg_current_xact_id()::text::bigint", using=alias))
 
 
 def _finish(run: Purge, *, now: datetime) -> int:
@@ -176,7 +177,7 @@ def _finish(run: Purge, *, now: datetime) -> int:
             "at": written(now),
             "tables_rewritten": methods.count("rewritten"),
             "tables_reindexed": methods.count("reindexed"),
-            "db_lsn": _ask(MAIN, "select pg_current_wal_lsn()::text"),
+            "db_lsn": fetch_value("select pg_current_wal_lsn()::text", using=MAIN),
         }
     }
     count = 0
@@ -199,7 +200,7 @@ def _methods(run: Purge) -> list[str]:
 
 def _check_rights() -> None:
     for alias, table in ((MAIN, "memories_memory"), (KEYRING, OF_THE_KEYRING[0])):
-        is_new = _ask(alias, "select current_setting('server_version_num')::int") >= NEEDED_VERSION
+        is_new = fetch_value("select current_setting('server_version_num')::int", using=alias) >= NEEDED_VERSION
         if not (is_new and _may(alias, table)):
             raise PurgeNotAllowed
 
@@ -213,7 +214,7 @@ def _tables() -> Iterator[tuple[str, str]]:
 
 
 def _may(alias: str, table: str) -> bool:
-    return bool(_ask(alias, "select has_table_privilege(%s, 'MAINTAIN')", table))
+    return bool(fetch_value("select has_table_privilege(%s, 'MAINTAIN')", [table], using=alias))
 
 
 # -- a table ----------------------------------------------------------------------------------------------------------
@@ -223,7 +224,8 @@ def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None
     """Purge a table and return the method; None if a transaction could still see deleted rows or held a lock."""
     if not _is_vacuumed(alias, table, horizon):
         return None
-    is_small = _ask(alias, "select pg_table_size(%s::regclass)", table) <= settings.PURGE_REWRITE_MB * 2**20
+    size = fetch_value("select pg_table_size(%s::regclass)", [table], using=alias)
+    is_small = size <= settings.PURGE_REWRITE_MB * 2**20
     try:
         if rewrite or is_small or table == STATISTICS:  # the statistics table is never large
             with _patience(alias):
@@ -238,8 +240,8 @@ def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None
         return None
     if table != STATISTICS:
         _run(alias, "analyze {}", table)
-        if _ask(alias, "select current_setting('server_version_num')::int") >= CLEARING_VERSION:
-            _ask(alias, _CLEAR_OF_EMPTY, table)
+        if fetch_value("select current_setting('server_version_num')::int", using=alias) >= CLEARING_VERSION:
+            execute(_CLEAR_OF_EMPTY, [table], using=alias)
     return method
 
 
@@ -273,12 +275,4 @@ def _patience(alias: str) -> Iterator[None]:
 
 
 def _run(alias: str, statement: LiteralString, table: str) -> None:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(SQL(statement).format(Identifier(table)))
-
-
-def _ask(alias: str, question: str, *parameters: str) -> Any:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(question, parameters)
-        row = cursor.fetchone()
-    return row[0] if row else None
+    execute(SQL(statement).format(Identifier(table)), using=alias)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
 from psycopg.sql import SQL, Composed, Identifier
 
+from apps.core.queries import execute, fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.erasure.project_tables import PROJECT_TABLES
@@ -50,51 +50,48 @@ def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     """
     _forget_told(scope, ids)
     note_steps(scope, ids, "purged", now=now)
-    with connection.cursor() as cursor:
-        mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
-        # A turn would tell again, in a summary or a search, what was deleted.
-        cursor.execute(
-            "update history_historyturn turn set is_withheld = true "
-            "from ingest_derivedfact link, memories_memory memory "
-            "where turn.tenant_id = %(tenant)s and link.tenant_id = turn.tenant_id and link.source_id = turn.id "
-            "and memory.tenant_id = turn.tenant_id and memory.id = link.memory_id and not memory.is_summary "
-            "and link.memory_id = any(%(ids)s)",
-            mine,
-        )
-        # The old and new values of changed fields are content too.
-        cursor.execute(
-            "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
-            "where tenant_id = %(tenant)s and memory_id = any(%(ids)s) and diff_ct is not null",
-            mine,
-        )
-        # Not through Django, which would collect dependent rows first and then delete by id only.
-        cursor.execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
+    mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
+    # A turn would tell again, in a summary or a search, what was deleted.
+    execute(
+        "update history_historyturn turn set is_withheld = true "
+        "from ingest_derivedfact link, memories_memory memory "
+        "where turn.tenant_id = %(tenant)s and link.tenant_id = turn.tenant_id and link.source_id = turn.id "
+        "and memory.tenant_id = turn.tenant_id and memory.id = link.memory_id and not memory.is_summary "
+        "and link.memory_id = any(%(ids)s)",
+        mine,
+    )
+    # The old and new values of changed fields are content too.
+    execute(
+        "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
+        "where tenant_id = %(tenant)s and memory_id = any(%(ids)s) and diff_ct is not null",
+        mine,
+    )
+    # Not through Django, which would collect dependent rows first and then delete by id only.
+    execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
     discard(scope, memory_ids=ids, now=now)
 
 
 def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
     """Add the event to the history of each of these memories.  Call it inside the tenant's transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into memories_memorytransition "
-            "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
-            "select tenant_id, id, space_id, changed_txid, %(event)s, %(actor)s, '{}', %(now)s from memories_memory "
-            "where tenant_id = %(tenant)s and id = any(%(ids)s) order by id",
-            {"tenant": scope.tenant_id, "ids": list(ids), "event": event, "actor": scope.principal.label, "now": now},
-        )
+    execute(
+        "insert into memories_memorytransition "
+        "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
+        "select tenant_id, id, space_id, changed_txid, %(event)s, %(actor)s, '{}', %(now)s from memories_memory "
+        "where tenant_id = %(tenant)s and id = any(%(ids)s) order by id",
+        {"tenant": scope.tenant_id, "ids": list(ids), "event": event, "actor": scope.principal.label, "now": now},
+    )
 
 
 def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
     """Delete sent and pending webhook events about these memories.  Their deletion is announced after this."""
-    with connection.cursor() as cursor:
-        for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
-            cursor.execute(
-                f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
-                "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
-                # An event about several end users has no space.
-                "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
-                [scope.tenant_id, list(ids)],
-            )
+    for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
+        execute(
+            f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
+            "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
+            # An event about several end users has no space.
+            "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
+            [scope.tenant_id, list(ids)],
+        )
 
 
 def copies_of(scope: Scope, memory_ids: Iterable[int]) -> list[int]:
@@ -301,17 +298,13 @@ def _copies_among(scope: Scope, memory_ids: Sequence[int]) -> int:
 
 def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:
     mine = SQL("select count(*) from {} where tenant_id = {} and {} = any({})")
-    with connection.cursor() as cursor:
-        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
-        row = cursor.fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values))))
 
 
 def _delete(scope: Scope, table: str, column: str, values: Sequence[Any]) -> None:
     # Not through Django, which would collect dependent rows first and then delete by id only.
     mine = SQL("delete from {} where tenant_id = {} and {} = any({})")
-    with connection.cursor() as cursor:
-        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
+    execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
 
 
 def _some_of(values: Sequence[Any]) -> Composed:

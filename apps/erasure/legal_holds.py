@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.locks import lock
+from apps.core.queries import execute, fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.erasure.models import Hold
 from apps.memories.models import Memory
@@ -101,10 +100,8 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
             raise HoldNotFound
         row.lifted_at, row.lifted_by = now, scope.principal.label
         row.save(update_fields=["lifted_at", "lifted_by"])
-        with connection.cursor() as cursor:
-            # One statement: a memory must not be released while a new hold begins to cover it.
-            cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id} | _branches(scope))
-            count = int(cursor.rowcount)
+        # One statement: a memory must not be released while a new hold begins to cover it.
+        count = execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id} | _branches(scope))
         _record(scope, AuditAction.RETENTION_LIFT, row, count=count, now=now)
     return count
 
@@ -134,10 +131,8 @@ def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[i
 
     Call it inside the tenant's transaction.
     """
-    with connection.cursor() as cursor:
-        asked: dict[str, Any] = {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)}
-        cursor.execute(_OVER, asked | _branches(scope))
-        return [case for (case,) in cursor.fetchall()]
+    asked: dict[str, Any] = {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)}
+    return fetch_column(_OVER, asked | _branches(scope))
 
 
 def hold_off(scope: Scope) -> None:
@@ -158,9 +153,7 @@ def _mark_batch(scope: Scope) -> int:
         hold_off(scope)
         if not are_any(scope):
             return 0
-        with connection.cursor() as cursor:
-            cursor.execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH} | _branches(scope))
-            return int(cursor.rowcount)
+        return execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH} | _branches(scope))
 
 
 def _check(scope: Scope, level: Level, target_id: int) -> None:

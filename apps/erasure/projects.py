@@ -4,13 +4,13 @@ from collections import Counter
 from datetime import datetime
 from typing import Final
 
-from django.db import connection
 from psycopg.sql import SQL, Identifier
 
 from apps.apikeys.services import revoke_pinned
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
+from apps.core.queries import fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.erasure.hard_delete import erase_project, erase_waiting_of_project
 from apps.erasure.project_tables import PROJECT_TABLES, ProjectTable
@@ -62,9 +62,7 @@ def delete_project(scope: Scope, public_id: str, *, now: datetime) -> None:
 def _left(scope: Scope, project_id: int) -> Counter[str]:
     found: Counter[str] = Counter()
     mine = SQL("select count(*) from {} where tenant_id = {} and project_id = {} and {}")
-    with connection.cursor() as cursor:
-        for one in (_MEMORIES, *(table for table in PROJECT_TABLES if table.is_open), _HOLDS):
-            cursor.execute(mine.format(Identifier(one.table), scope.tenant_id, project_id, SQL(one.is_open)))
-            row = cursor.fetchone()
-            found[one.kind] = int(row[0]) if row else 0
+    for one in (_MEMORIES, *(table for table in PROJECT_TABLES if table.is_open), _HOLDS):
+        statement = mine.format(Identifier(one.table), scope.tenant_id, project_id, SQL(one.is_open))
+        found[one.kind] = fetch_value(statement)
     return +found

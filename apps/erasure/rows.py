@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from typing import Final
 
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from psycopg.errors import DeadlockDetected
 from psycopg.sql import SQL, Composed, Identifier
 
+from apps.core.queries import execute, fetch_all, fetch_column, fetch_value
 from apps.core.scoping import InTenant, tenant_transaction
 
 BATCH: Final = 5_000  # rows per transaction: locks are short, and a killed command loses at most one batch
@@ -36,10 +37,7 @@ def tables_of_a_tenant() -> list[str]:
 def count(scope: InTenant, table: str, *, space_id: int | None = None, most: int | None = None) -> int:
     """Count the rows of a tenant or space.  Call it inside the tenant's transaction.  most: limit of the count."""
     counted = SQL("select count(*) from (select from {} where {} limit {}) counted")
-    with connection.cursor() as cursor:
-        cursor.execute(counted.format(Identifier(table), _whose(scope, space_id), most))
-        row = cursor.fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(counted.format(Identifier(table), _whose(scope, space_id), most)))
 
 
 def delete_all(scope: InTenant, tables: Iterable[str], *, space_id: int | None = None) -> dict[str, int]:
@@ -73,11 +71,9 @@ def _delete(scope: InTenant, table: str, space_id: int | None, *, limit: int | N
     chosen = SQL("select ctid from {} where {}").format(Identifier(table), _whose(scope, space_id))
     if limit is not None:
         chosen += SQL(" limit {}").format(limit)
-    with connection.cursor() as cursor:
-        # Disable triggers that delete unreferenced rows of other tables: these rows would be missing in the counts.
-        cursor.execute("select set_config('app.deletes_all', 'on', true)")
-        cursor.execute(SQL("delete from {} where ctid = any(array({}))").format(Identifier(table), chosen))
-        return int(cursor.rowcount)
+    # Disable triggers that delete unreferenced rows of other tables: these rows would be missing in the counts.
+    execute("select set_config('app.deletes_all', 'on', true)")
+    return execute(SQL("delete from {} where ctid = any(array({}))").format(Identifier(table), chosen))
 
 
 def _whose(scope: InTenant, space_id: int | None) -> Composed:
@@ -86,23 +82,21 @@ def _whose(scope: InTenant, space_id: int | None) -> Composed:
 
 
 def _with_columns(*columns: str) -> set[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(
+    return set(
+        fetch_column(
             "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped "
             "where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and a.attname = any(%s) "
             "group by c.relname having count(*) = %s",
             [list(columns), len(columns)],
         )
-        return {name for (name,) in cursor.fetchall()}
+    )
 
 
 def _children_first(tables: Iterable[str]) -> list[str]:
     wanted = sorted(tables)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select near.relname, far.relname from pg_constraint join pg_class near on near.oid = conrelid "
-            "join pg_class far on far.oid = confrelid where contype = 'f' and near.oid <> far.oid"
-        )
-        pairs = cursor.fetchall()
+    pairs = fetch_all(
+        "select near.relname, far.relname from pg_constraint join pg_class near on near.oid = conrelid "
+        "join pg_class far on far.oid = confrelid where contype = 'f' and near.oid <> far.oid"
+    )
     children = {table: sorted({near for near, far in pairs if far == table and near in wanted}) for table in wanted}
     return list(TopologicalSorter(children).static_order())

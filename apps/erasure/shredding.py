@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from django.db import connection
-
 from apps.apikeys.services import revoke_every_key
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.crypto import services as crypto
 from apps.erasure import ledger, rows
@@ -223,9 +222,7 @@ def _nameless(uid: uuid.UUID) -> str:
 
 
 def _delete_row(scope: Scope, table: str, row_id: int) -> None:
-    with connection.cursor() as cursor:
-        mine = "tenant_id = %s and id = %s"
-        cursor.execute(f"delete from {table} where {mine}", [scope.tenant_id, row_id])  # noqa: S608  (a table of ours)
+    execute(f"delete from {table} where tenant_id = %s and id = %s", [scope.tenant_id, row_id])  # noqa: S608  (ours)
 
 
 def _some(counts: Mapping[str, int]) -> dict[str, int]:

@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
+from apps.core.queries import fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceShredded, open_space
 from apps.erasure import hard_delete, ledger, legal_holds, receipt_log, shredding
@@ -225,10 +226,7 @@ def _is_there(scope: Scope, space_uid: uuid.UUID) -> bool:
 
 def _lsn() -> str:
     """Return the current WAL position: the deletions are before it."""
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_current_wal_lsn()::text")
-        row = cursor.fetchone()
-    return str(row[0]) if row else ""
+    return str(fetch_value("select pg_current_wal_lsn()::text"))
 
 
 def _record(scope: Scope, erasure: Erasure, action: AuditAction, *, now: datetime) -> None:

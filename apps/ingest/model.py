@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
-from django.db import connection
 
 from apps.adapters.extractors.base import ExtractionFailed, Extractor
 from apps.adapters.extractors.chat import MOST_TEXT
 from apps.adapters.instances import get_extractor
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import execute, fetch_one
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.costs import budget_for
@@ -97,15 +97,15 @@ def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
     calls, most = settings.EXTRACTOR_DAILY_CALLS, settings.EXTRACTOR_DAILY_TOKENS
     if calls < 1 or tokens > most:
         return False
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        row = fetch_one(
             "insert into ingest_modeluse as kept (tenant_id, day, calls, tokens, cost_micros, created_at) "
             "values (%s, %s, 1, %s, 0, %s) "
             "on conflict (tenant_id, day) do update set calls = kept.calls + 1, tokens = kept.tokens + excluded.tokens "
             "where kept.calls < %s and kept.tokens + excluded.tokens <= %s returning id",
             [scope.tenant_id, now.date(), tokens, now, calls, most],
         )
-        return cursor.fetchone() is not None
+        return row is not None
 
 
 def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime) -> None:
@@ -114,8 +114,8 @@ def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime
     # An endpoint that failed without reporting usage may have charged for the call: keep the reservation.
     is_told = bool(reading.tokens_in or reading.tokens_out) or not was_asked
     spent = reading.tokens_in + reading.tokens_out if is_told else reserved
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        execute(
             "update ingest_modeluse set calls = calls - %s, tokens = greatest(0, tokens + %s), "
             "cost_micros = cost_micros + %s where tenant_id = %s and day = %s",
             [0 if was_asked else 1, spent - reserved, reading.cost_micros, scope.tenant_id, now.date()],

@@ -11,13 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection
-
 from apps.adapters.documents.readers.text import paragraphs
 from apps.adapters.documents.reading import read_document
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
+from apps.core.queries import execute
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -180,10 +179,8 @@ def delete_object(scope: Scope, object_id: int, *, now: datetime) -> list[int]:
             lock_space(scope)
             row = _locked(scope, object_id)
             alone = _let_go(scope, list(_links_of(scope, row).values()), now=now)
-            with connection.cursor() as cursor:  # not through Django, which would delete by id alone
-                cursor.execute(
-                    "delete from sources_externalobject where tenant_id = %s and id = %s", [scope.tenant_id, row.pk]
-                )
+            # Not through Django, which would delete by id alone
+            execute("delete from sources_externalobject where tenant_id = %s and id = %s", [scope.tenant_id, row.pk])
             _record(scope, AuditAction.OBJECT_DELETE, object_id, now=now)
             return retire(scope, {memory.pk for memory in alone}, now=now)
     except SpaceShredded:

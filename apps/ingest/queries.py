@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.core.prepared_sql import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns
+from apps.core.queries import execute, fetch_all, fetch_one
 from apps.memories.models import Memory
 from apps.memories.models.memory import Validity
 from apps.projects.scope import Scope
@@ -101,9 +102,7 @@ def execute_alike(
 
 def find_row(scope: Scope, space_id: int, memory_id: int) -> Memory | None:
     """A memory of the space, with the columns needed to open its text; None if it does not exist."""
-    with prepared_cursor() as cursor:
-        cursor.execute(ROW, [scope.tenant_id, space_id, scope.project_id, scope.project_id, memory_id])
-        found = cursor.fetchone()
+    found = fetch_one(ROW, [scope.tenant_id, space_id, scope.project_id, scope.project_id, memory_id], prepared=True)
     return ROW_COLUMNS.row(found) if found else None
 
 
@@ -113,13 +112,11 @@ def last_of_sessions(
     """The last memory of each session: (session token, memory id, when it was said, encrypted embedding)."""
     if not tokens:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            LAST_OF_SESSIONS,
-            [tokens, scope.tenant_id, space_id, now, scope.project_id, scope.project_id, scope.tenant_id, embedder],
-        )
-        rows: list[tuple[int, int, datetime, bytes]] = cursor.fetchall()
-    return rows
+    return fetch_all(
+        LAST_OF_SESSIONS,
+        [tokens, scope.tenant_id, space_id, now, scope.project_id, scope.project_id, scope.tenant_id, embedder],
+        prepared=True,
+    )
 
 
 _CHANGE = """
@@ -133,12 +130,12 @@ update memories_memoryvector set live = %s, expires_at = %s where tenant_id = %s
 
 def execute_change(scope: Scope, row: Memory) -> None:
     """Write what a batch changed of a memory, and the copies beside its vector.  row: one of ``MEMORY``'s, locked."""
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            _CHANGE,
-            [row.repetition_count, row.confidence, row.expires_at, row.outdated_by_id, row.last_used_at, row.validity,
-             row.superseded_at, row.superseded_by_id, row.superseded_reason, row.valid_from, row.valid_to,
-             row.known_from, row.changed_txid, row.updated_at, scope.tenant_id, row.pk],
-        )  # fmt: skip
-        is_current = row.validity != Validity.SUPERSEDED
-        cursor.execute(_CHANGE_VECTOR, [is_current, row.expires_at, scope.tenant_id, row.pk])
+    execute(
+        _CHANGE,
+        [row.repetition_count, row.confidence, row.expires_at, row.outdated_by_id, row.last_used_at, row.validity,
+         row.superseded_at, row.superseded_by_id, row.superseded_reason, row.valid_from, row.valid_to,
+         row.known_from, row.changed_txid, row.updated_at, scope.tenant_id, row.pk],
+        prepared=True,
+    )  # fmt: skip
+    is_current = row.validity != Validity.SUPERSEDED
+    execute(_CHANGE_VECTOR, [is_current, row.expires_at, scope.tenant_id, row.pk], prepared=True)

@@ -1,7 +1,6 @@
 """Re-encryption of receipts and review items when keys rotate; see ``apps.crypto.encrypted_tables``."""
 
-from django.db import connection
-
+from apps.core.queries import execute
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.ingest import review_storage
@@ -16,11 +15,10 @@ class Receipts(SealedColumns):
         """Recompute digests of receipts; delete those of candidates and turns, which have no stored text."""
         if space is None:
             return 0
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "update ingest_candidate set digest = '' where tenant_id = %s and space_id = %s",
-                [scope.tenant_id, space.id],
-            )
+        execute(
+            "update ingest_candidate set digest = '' where tenant_id = %s and space_id = %s",
+            [scope.tenant_id, space.id],
+        )
         TurnReceipt.objects.within(scope).filter(space_id=space.id).delete()
 
         def handles(row: IngestReceipt) -> list[bytes]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.core.errors import Conflict, NotFound
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.history import turns
@@ -311,12 +311,11 @@ def _has_changed(
 
 
 def _is_on(scope: Scope) -> bool:
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select session_summaries = %s::text from tenants_tenant where id = %s",
-            [SessionSummaries.ON.value, scope.tenant_id],
-        )
-        (is_on,) = cursor.fetchone() or (False,)
+    is_on = fetch_value(
+        "select session_summaries = %s::text from tenants_tenant where id = %s",
+        [SessionSummaries.ON.value, scope.tenant_id],
+        prepared=True,
+    )
     return bool(is_on)
 
 

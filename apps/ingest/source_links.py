@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import STORED, Outcome
 from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
@@ -126,9 +125,8 @@ def retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
 
 def _hand_on(scope: Scope, memory_ids: set[int]) -> None:
     """Make the first remaining source of each memory its origin."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update ingest_derivedfact set is_origin = true where tenant_id = %s and id in ("
-            "select min(id) from ingest_derivedfact where tenant_id = %s and memory_id = any(%s) group by memory_id)",
-            [scope.tenant_id, scope.tenant_id, sorted(memory_ids)],
-        )
+    execute(
+        "update ingest_derivedfact set is_origin = true where tenant_id = %s and id in ("
+        "select min(id) from ingest_derivedfact where tenant_id = %s and memory_id = any(%s) group by memory_id)",
+        [scope.tenant_id, scope.tenant_id, sorted(memory_ids)],
+    )

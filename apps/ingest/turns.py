@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.core.plaintext import Plaintext
+from apps.core.queries import execute, fetch_value
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded, open_space
@@ -138,22 +137,20 @@ def _is_told(scope: Scope, turn: Turn, *, now: datetime) -> bool:
 def _claim(scope: Scope, turn: Turn, *, now: datetime) -> int | None:
     """Insert the turn's receipt and return its id; None for a replay.  Waits for a concurrent request with it."""
     mac = _mac(scope, turn)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            # Delete old receipts, a few at a time, skipping those that another transaction has locked.
-            "delete from ingest_turnreceipt where tenant_id = %s and id in (select id from ingest_turnreceipt "
-            "where tenant_id = %s and space_id = %s and created_at <= %s order by id limit 100 for update skip locked)",
-            [scope.tenant_id, scope.tenant_id, scope.space.id, now - REPLAY_WINDOW],
-        )
-        cursor.execute(
-            "insert into ingest_turnreceipt as told (tenant_id, space_id, turn_mac, created_at) "
-            "values (%s, %s, %s, %s) "
-            "on conflict (tenant_id, space_id, turn_mac) do update set created_at = excluded.created_at "
-            "where told.created_at <= %s returning id",
-            [scope.tenant_id, scope.space.id, mac, now, now - REPLAY_WINDOW],
-        )
-        row = cursor.fetchone()
-    return int(row[0]) if row else None
+    execute(
+        # Delete old receipts, a few at a time, skipping those that another transaction has locked.
+        "delete from ingest_turnreceipt where tenant_id = %s and id in (select id from ingest_turnreceipt "
+        "where tenant_id = %s and space_id = %s and created_at <= %s order by id limit 100 for update skip locked)",
+        [scope.tenant_id, scope.tenant_id, scope.space.id, now - REPLAY_WINDOW],
+    )
+    receipt_id: int | None = fetch_value(
+        "insert into ingest_turnreceipt as told (tenant_id, space_id, turn_mac, created_at) "
+        "values (%s, %s, %s, %s) "
+        "on conflict (tenant_id, space_id, turn_mac) do update set created_at = excluded.created_at "
+        "where told.created_at <= %s returning id",
+        [scope.tenant_id, scope.space.id, mac, now, now - REPLAY_WINDOW],
+    )
+    return receipt_id
 
 
 def _is_scalar(value: object) -> bool:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.apikeys.models import ApiKey
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import NotFound
+from apps.core.queries import execute
 from apps.core.scoping import InTenant, ScopedModel, tenant_transaction
 from apps.crypto import row_keys
 from apps.projects.models import Space
@@ -139,12 +140,11 @@ def bind_rows(rows: Any, scope: InTenant | None, *, version: int | None = None) 
 def _write(rows: Sequence[Any], scope: InTenant | None) -> None:
     table = rows[0]._meta.db_table
     mine = "" if scope is None else " and t.tenant_id = %s"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"update {table} t set row_mac = given.row_mac from unnest(%s::bigint[], %s::bytea[]) "  # noqa: S608  (ours)
-            f"given(id, row_mac) where t.id = given.id{mine}",
-            [[row.pk for row in rows], [row.row_mac for row in rows], *([scope.tenant_id] if scope else [])],
-        )
+    execute(
+        f"update {table} t set row_mac = given.row_mac from unnest(%s::bigint[], %s::bytea[]) "  # noqa: S608  (ours)
+        f"given(id, row_mac) where t.id = given.id{mine}",
+        [[row.pk for row in rows], [row.row_mac for row in rows], *([scope.tenant_id] if scope else [])],
+    )
 
 
 def _unbound(row: Any, scope: InTenant | None) -> Unbound:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import fetch_column, fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyFacts, Rewrapped, RowsRemain
@@ -84,24 +85,18 @@ def count_under(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT) -> 
     with tenant_transaction(scope):
         if kind == KeyKind.IDENTITY:
             return _keyed_under(scope, version)
-        with connection.cursor() as cursor:
-            found = 0
-            for table in sealed_tables():
-                where = "where tenant_id = %s and key_version = %s"
-                cursor.execute(f"select count(*) from {table} {where}", [scope.tenant_id, version])  # noqa: S608 -- ours
-                found += sum(count for (count,) in cursor.fetchall())
-            return found
+        where = "where tenant_id = %s and key_version = %s"
+        values = [scope.tenant_id, version]
+        return sum(fetch_value(f"select count(*) from {table} {where}", values) for table in sealed_tables())  # noqa: S608 -- ours
 
 
 def sealed_tables() -> list[str]:
     """Return every tenant table with a key version.  Read from the database's catalogue, so no new table is missed."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select table_name from information_schema.columns where table_schema = 'public' and column_name = "
-            "'key_version' intersect select table_name from information_schema.columns where table_schema = 'public' "
-            "and column_name = 'tenant_id' order by 1"
-        )
-        return [name for (name,) in cursor.fetchall()]
+    return fetch_column(
+        "select table_name from information_schema.columns where table_schema = 'public' and column_name = "
+        "'key_version' intersect select table_name from information_schema.columns where table_schema = 'public' "
+        "and column_name = 'tenant_id' order by 1"
+    )
 
 
 def rewrap(principal: Principal, *, progress: Callable[[int], None] = lambda done: None, now: datetime) -> Rewrapped:

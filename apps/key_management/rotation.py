@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.core.slices import SliceOutcome, next_size
 from apps.crypto import lifecycle
@@ -161,12 +162,10 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
 
 def _take_slot(rotation_id: int, workers: int) -> bool:
     """Whether this transaction got one of the worker slots.  The slot is released when the transaction ends."""
-    with connection.cursor() as cursor:
-        for slot in range(workers):
-            name = (rotation_id * 64 + slot) % 2**31
-            cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOTS, name])
-            if cursor.fetchone() == (True,):
-                return True
+    for slot in range(workers):
+        name = (rotation_id * 64 + slot) % 2**31
+        if fetch_value("select pg_try_advisory_xact_lock(%s, %s)", [_SLOTS, name]):
+            return True
     return False
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from apps.core.plaintext import Plaintext
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.sealing import open_analysis, open_text_then
@@ -43,9 +43,8 @@ def fetch_analyses(scope: Scope, space: SpaceRef, ids: Sequence[int], moment: Mo
     """Of these memories of the space, which the caller has found to be visible."""
     if not ids:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(_ANALYSES, [isinstance(moment, AsOf), list(ids), scope.tenant_id, space.id])
-        return [SealedAnalysis(*row) for row in cursor.fetchall()]
+    values = [isinstance(moment, AsOf), list(ids), scope.tenant_id, space.id]
+    return [SealedAnalysis(*row) for row in fetch_all(_ANALYSES, values, prepared=True)]
 
 
 def open_analyses(
@@ -80,9 +79,7 @@ def open_texts(
     """Memory id to text as of the moment, of memories of this space."""
     if not ids:
         return {}
-    with prepared_cursor() as cursor:
-        cursor.execute(_TEXTS, [list(ids), scope.tenant_id, space.id])
-        rows = cursor.fetchall()
+    rows = fetch_all(_TEXTS, [list(ids), scope.tenant_id, space.id], prepared=True)
     texts: dict[int, Plaintext] = {}
     for memory_id, revision, text, said, parts in rows:
         try:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.crypto.services import SpaceCipher
 from apps.memories.models.search import DIMENSIONS
 from apps.memories.nearest import decrypt_embeddings, nearest
@@ -43,17 +43,16 @@ def nearest_of_caller(
             replaced=replaced, among=among, sure=SURE,
         )  # fmt: skip
     live = "" if replaced else "and vector.live"
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select vector.memory_id, vector.embedding_ct from memories_memoryvector vector "  # noqa: S608  (ours)
-            "join memories_memory memory on memory.tenant_id = vector.tenant_id and memory.id = vector.memory_id "
-            f"where vector.tenant_id = %s and vector.space_id = %s and vector.embedder = %s {live} "
-            "and (vector.expires_at is null or vector.expires_at > %s) "
-            f"and memory.retention_status = 'active' {where} order by vector.memory_id desc limit %s",
-            [scope.tenant_id, space.id, embedder, now, *values, MOST],
-        )
-        sealed = dict(cursor.fetchall())
-    found = decrypt_embeddings(scope, space, sealed, cipher, now=now)
+    rows = fetch_all(
+        "select vector.memory_id, vector.embedding_ct from memories_memoryvector vector "  # noqa: S608  (ours)
+        "join memories_memory memory on memory.tenant_id = vector.tenant_id and memory.id = vector.memory_id "
+        f"where vector.tenant_id = %s and vector.space_id = %s and vector.embedder = %s {live} "
+        "and (vector.expires_at is null or vector.expires_at > %s) "
+        f"and memory.retention_status = 'active' {where} order by vector.memory_id desc limit %s",
+        [scope.tenant_id, space.id, embedder, now, *values, MOST],
+        prepared=True,
+    )
+    found = decrypt_embeddings(scope, space, dict(rows), cipher, now=now)
     if not found:
         return []
     cosines = zip(found, (np.stack(list(found.values())) @ vector).tolist(), strict=True)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import orjson
 
-from apps.core.prepared_sql import insert, prepared_cursor
+from apps.core.prepared_sql import insert
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import SealedColumns, write_columns
@@ -164,9 +165,7 @@ def held_by(scope: Scope, space_id: int, memory_id: int, cipher: SpaceCipher, *,
 def _held(
     scope: Scope, space_id: int, statement: str, values: Sequence[Any], cipher: SpaceCipher, *, now: datetime
 ) -> list[HeldClaim]:
-    with prepared_cursor() as cursor:
-        cursor.execute(statement, values)
-        rows = cursor.fetchall()
+    rows = fetch_all(statement, values, prepared=True)
     found: list[HeldClaim] = []
     for row in rows:
         try:
@@ -295,9 +294,8 @@ def claiming(
         [subject_mac(cipher, about) for about, _ in pairs],
         [predicate_mac(cipher, attribute) for _, attribute in pairs],
     ]
-    with prepared_cursor() as cursor:
-        cursor.execute(_CLAIMING.format(where=where), [*asked, *mine, *mine, now, *values, limit])
-        return [(memory_id, 1 / place) for memory_id, place in cursor.fetchall()]
+    rows = fetch_all(_CLAIMING.format(where=where), [*asked, *mine, *mine, now, *values, limit], prepared=True)
+    return [(memory_id, 1 / place) for memory_id, place in rows]
 
 
 def claims_of(scope: Scope, space: SpaceRef, cipher: SpaceCipher, *, now: datetime) -> dict[int, set[tuple[str, str]]]:

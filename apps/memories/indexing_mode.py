@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Final
 
 import orjson
-from django.db import connection
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import claims, postings
@@ -89,17 +89,16 @@ STRIPPED: Final[list[str]] = []
 
 
 def _strip(scope: Scope, space: Space) -> None:
-    with connection.cursor() as cursor:
-        for statement in (
-            "delete from memories_posting where tenant_id = %s and space_id = %s",
-            "update memories_memoryvector set signs = null where tenant_id = %s and space_id = %s",
-            "update memories_memory set tag_tokens = '{}', session_token = null, actor_token = null "
-            "where tenant_id = %s and space_id = %s",
-            "update memories_memoryclaim set subject_mac = null, predicate_mac = null "
-            "where tenant_id = %s and space_id = %s",
-            *STRIPPED,
-        ):
-            cursor.execute(statement, [scope.tenant_id, space.pk])
+    for statement in (
+        "delete from memories_posting where tenant_id = %s and space_id = %s",
+        "update memories_memoryvector set signs = null where tenant_id = %s and space_id = %s",
+        "update memories_memory set tag_tokens = '{}', session_token = null, actor_token = null "
+        "where tenant_id = %s and space_id = %s",
+        "update memories_memoryclaim set subject_mac = null, predicate_mac = null "
+        "where tenant_id = %s and space_id = %s",
+        *STRIPPED,
+    ):
+        execute(statement, [scope.tenant_id, space.pk])
 
 
 def _rebuild(scope: Scope, space: Space, cipher: SpaceCipher) -> None:

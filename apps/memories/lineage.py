@@ -7,9 +7,7 @@ summaries therefore leave every response at once, before any job rebuilds them w
 from collections.abc import Sequence
 from typing import Final
 
-from django.db import connection
-
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import execute, fetch_all, fetch_column
 from apps.memories.models import SummarySource
 from apps.projects.scope import Scope
 
@@ -27,14 +25,14 @@ def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int
     found: dict[int, list[int]] = {}
     if not memory_ids:
         return found
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select summary_id, source_id from memories_summarysource where tenant_id = %s and summary_id = any(%s) "
-            "order by summary_id, source_id",
-            [scope.tenant_id, list(memory_ids)],
-        )
-        for summary_id, source_id in cursor.fetchall():
-            found.setdefault(summary_id, []).append(source_id)
+    rows = fetch_all(
+        "select summary_id, source_id from memories_summarysource where tenant_id = %s and summary_id = any(%s) "
+        "order by summary_id, source_id",
+        [scope.tenant_id, list(memory_ids)],
+        prepared=True,
+    )
+    for summary_id, source_id in rows:
+        found.setdefault(summary_id, []).append(source_id)
     return found
 
 
@@ -49,26 +47,23 @@ def stale_summaries(scope: Scope, *, limit: int) -> list[int]:
 
     An expired source counts only once the sweep has run: the summary itself expires with the first of its sources.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select distinct link.summary_id from memories_summarysource link "
-            "join memories_memory summary on summary.tenant_id = link.tenant_id and summary.id = link.summary_id "
-            "where link.tenant_id = %s and summary.retention_status = 'active' and not exists ("
-            "select from memories_memory source where source.tenant_id = link.tenant_id and source.id = link.source_id "
-            "and source.retention_status = 'active' and source.validity <> 'superseded') "
-            "order by link.summary_id limit %s",
-            [scope.tenant_id, limit],
-        )
-        return [summary_id for (summary_id,) in cursor.fetchall()]
+    return fetch_column(
+        "select distinct link.summary_id from memories_summarysource link "
+        "join memories_memory summary on summary.tenant_id = link.tenant_id and summary.id = link.summary_id "
+        "where link.tenant_id = %s and summary.retention_status = 'active' and not exists ("
+        "select from memories_memory source where source.tenant_id = link.tenant_id and source.id = link.source_id "
+        "and source.retention_status = 'active' and source.validity <> 'superseded') "
+        "order by link.summary_id limit %s",
+        [scope.tenant_id, limit],
+    )
 
 
 def write_sources(scope: Scope, space_id: int, summary_id: int, source_ids: Sequence[int]) -> None:
     """Store what a summary was made from, replacing its former sources.  Inside the caller's transaction."""
     SummarySource.objects.within(scope).filter(summary_id=summary_id).exclude(source_id__in=list(source_ids)).delete()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into memories_summarysource (tenant_id, space_id, summary_id, source_id, created_at) "
-            "select %s, %s, %s, source_id, created_at from (select id as source_id, created_at from memories_memory "
-            "where tenant_id = %s and id = any(%s)) source on conflict (tenant_id, summary_id, source_id) do nothing",
-            [scope.tenant_id, space_id, summary_id, scope.tenant_id, list(source_ids)],
-        )
+    execute(
+        "insert into memories_summarysource (tenant_id, space_id, summary_id, source_id, created_at) "
+        "select %s, %s, %s, source_id, created_at from (select id as source_id, created_at from memories_memory "
+        "where tenant_id = %s and id = any(%s)) source on conflict (tenant_id, summary_id, source_id) do nothing",
+        [scope.tenant_id, space_id, summary_id, scope.tenant_id, list(source_ids)],
+    )

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
@@ -108,14 +108,13 @@ def open_embeddings(
     """
     if not ids:
         return {}
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select memory_id, embedding_ct from memories_memoryvector "
-            "where tenant_id = %s and memory_id = any(%s) and (%s::text is null or embedder = %s)",
-            [scope.tenant_id, list(ids), embedder, embedder],
-        )
-        rows = dict(cursor.fetchall())
-    return decrypt_embeddings(scope, space, rows, cipher, now=now)
+    rows = fetch_all(
+        "select memory_id, embedding_ct from memories_memoryvector "
+        "where tenant_id = %s and memory_id = any(%s) and (%s::text is null or embedder = %s)",
+        [scope.tenant_id, list(ids), embedder, embedder],
+        prepared=True,
+    )
+    return decrypt_embeddings(scope, space, dict(rows), cipher, now=now)
 
 
 def decrypt_embeddings(
@@ -203,6 +202,4 @@ def _by_signs(
         both = " union all ".join(f"({one})" for one in scans)
         sql = f"select memory_id, distance from ({both}) each order by distance, memory_id limit %s"  # noqa: S608  (ours)
         every.append(limit)
-    with prepared_cursor() as cursor:
-        cursor.execute(sql, every)
-        return list(cursor.fetchall())
+    return fetch_all(sql, every, prepared=True)

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import execute, fetch_all
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
 from apps.projects.scope import Scope, SpaceRef
@@ -35,32 +33,30 @@ def write(scope: Scope, postings: Sequence[Posting]) -> None:
     rows = [(posting, token, tf) for posting in postings for token, tf in posting.counts.items()]
     if not rows:
         return
-    with prepared_cursor() as cursor:
-        # Sorted by token, so that neighbouring index pages are written together.
-        rows.sort(key=lambda row: row[1])
-        cursor.execute(
-            "insert into memories_posting (tenant_id, space_id, token, memory_id, tf, length) "
-            "select %s, space_id, token, memory_id, tf, length "
-            "from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[]) "
-            "t(space_id, token, memory_id, tf, length)",
-            [
-                scope.tenant_id,
-                [posting.space_id for posting, _, _ in rows],
-                [token for _, token, _ in rows],
-                [posting.memory_id for posting, _, _ in rows],
-                [tf for _, _, tf in rows],
-                [posting.length for posting, _, _ in rows],
-            ],
-        )
+    # Sorted by token, so that neighbouring index pages are written together.
+    rows.sort(key=lambda row: row[1])
+    execute(
+        "insert into memories_posting (tenant_id, space_id, token, memory_id, tf, length) "
+        "select %s, space_id, token, memory_id, tf, length "
+        "from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[]) "
+        "t(space_id, token, memory_id, tf, length)",
+        [
+            scope.tenant_id,
+            [posting.space_id for posting, _, _ in rows],
+            [token for _, token, _ in rows],
+            [posting.memory_id for posting, _, _ in rows],
+            [tf for _, _, tf in rows],
+            [posting.length for posting, _, _ in rows],
+        ],
+        prepared=True,
+    )
 
 
 def remove(scope: Scope, memory_ids: Sequence[int]) -> None:
     """Remove these memories from the index.  Inside the caller's transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "delete from memories_posting where tenant_id = %s and memory_id = any(%s)",
-            [scope.tenant_id, list(memory_ids)],
-        )
+    execute(
+        "delete from memories_posting where tenant_id = %s and memory_id = any(%s)", [scope.tenant_id, list(memory_ids)]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +78,13 @@ def frequencies(scope: Scope, space: SpaceRef, asked: AskedTerms) -> list[int]:
     """How many memories of the space contain each term, in the order of the query."""
     if not asked.terms:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select token, count(*) from memories_posting "
-            "where tenant_id = %s and space_id = %s and token = any(%s) group by token",
-            [scope.tenant_id, space.id, list(asked.tokens)],
-        )
-        counts = dict(cursor.fetchall())
+    rows = fetch_all(
+        "select token, count(*) from memories_posting "
+        "where tenant_id = %s and space_id = %s and token = any(%s) group by token",
+        [scope.tenant_id, space.id, list(asked.tokens)],
+        prepared=True,
+    )
+    counts: dict[int, int] = dict(rows)
     return [sum(counts.get(token, 0) for token in asked.tokens[at :: asked.terms]) for at in range(asked.terms)]
 
 
@@ -131,13 +127,13 @@ def best(
           and (memory.expires_at is null or memory.expires_at > %s) {where}
         order by best.score desc, best.memory_id limit %s
     """  # noqa: S608  (``where`` is built from constants in apps.recall.search; values are parameters)
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            sql,
-            [
-                k1 * (1 - b), k1 * b / max(average_length, 1e-9),
-                list(asked.tokens), weights * (len(asked.tokens) // asked.terms), scope.tenant_id, space.id,
-                scope.tenant_id, space.id, now, *values, limit,
-            ],
-        )  # fmt: skip
-        return [(memory_id, float(score)) for memory_id, score in cursor.fetchall()]
+    rows = fetch_all(
+        sql,
+        [
+            k1 * (1 - b), k1 * b / max(average_length, 1e-9),
+            list(asked.tokens), weights * (len(asked.tokens) // asked.terms), scope.tenant_id, space.id,
+            scope.tenant_id, space.id, now, *values, limit,
+        ],
+        prepared=True,
+    )  # fmt: skip
+    return [(memory_id, float(score)) for memory_id, score in rows]

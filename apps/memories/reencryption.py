@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 import orjson
-from django.db import connection
 from numpy.typing import NDArray
 
 from apps.core.fields import encrypted_fields
 from apps.core.plaintext import Plaintext
+from apps.core.queries import execute, fetch_all, fetch_column
 from apps.crypto.encrypted_tables import (
     TABLES,
     Broken,
@@ -93,15 +93,14 @@ def behind(scope: Scope) -> dict[int, int]:
     Inside the tenant's transaction.
     """
     counts: dict[int, int] = {}
-    with connection.cursor() as cursor:
-        for table in TABLES:
-            cursor.execute(
-                f"select key_version, count(*) from {table.table} t where tenant_id = %s "  # noqa: S608  (ours)
-                f"and key_version is not null and {_NOT_PUT_ASIDE} group by key_version",
-                [scope.tenant_id, table.name],
-            )
-            for version, count in cursor.fetchall():
-                counts[version] = counts.get(version, 0) + count
+    for table in TABLES:
+        rows = fetch_all(
+            f"select key_version, count(*) from {table.table} t where tenant_id = %s "  # noqa: S608  (ours)
+            f"and key_version is not null and {_NOT_PUT_ASIDE} group by key_version",
+            [scope.tenant_id, table.name],
+        )
+        for version, count in rows:
+            counts[version] = counts.get(version, 0) + count
     return counts
 
 
@@ -111,11 +110,10 @@ def rekey_identity_of_tenant(scope: Scope, version: int) -> int:
     Inside the caller's tenant transaction: writers wait until it ends, and then use the new key.
     """
     before = open_tenant(scope.tenant, writing=True)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update crypto_tenantkeystate set identity_version = %s, key_epoch = key_epoch + 1 where tenant_id = %s",
-            [version, scope.tenant_id],
-        )
+    execute(
+        "update crypto_tenantkeystate set identity_version = %s, key_epoch = key_epoch + 1 where tenant_id = %s",
+        [version, scope.tenant_id],
+    )
     after = open_tenant(scope.tenant)
     return sum(table.rekey(scope, None, before, after) for table in TABLES)
 
@@ -145,13 +143,11 @@ _NOT_PUT_ASIDE: Final = (
 
 def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int]:
     """Lock rows under older versions that no one else has locked; returns their ids."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"select id from {table.table} t where tenant_id = %s and key_version < %s "  # noqa: S608  (ours)
-            f"and {_NOT_PUT_ASIDE} order by key_version, id limit %s for no key update skip locked",
-            [scope.tenant_id, active, table.name, limit],
-        )
-        return [row_id for (row_id,) in cursor.fetchall()]
+    return fetch_column(
+        f"select id from {table.table} t where tenant_id = %s and key_version < %s "  # noqa: S608  (ours)
+        f"and {_NOT_PUT_ASIDE} order by key_version, id limit %s for no key update skip locked",
+        [scope.tenant_id, active, table.name, limit],
+    )
 
 
 # --- memories, with their words and vectors --------------------------------------------------------------------------

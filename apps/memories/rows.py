@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apps.core.prepared_sql import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns
+from apps.core.queries import fetch_all
 from apps.memories.lineage import NOT_STALE
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.validity import Moment, true_sql
@@ -39,12 +40,12 @@ def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, 
 
 def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *, now: datetime) -> list[Memory]:
     spaces, project = [space.id for space in scope.spaces], scope.project_id
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            f"{_ROWS} and {also}",  # our own constants
-            [list(ids), scope.tenant_id, spaces, scope.environment.value, project, project, now, now, *values],
-        )
-        return [_row(found) for found in cursor.fetchall()]
+    rows = fetch_all(
+        f"{_ROWS} and {also}",  # our own constants
+        [list(ids), scope.tenant_id, spaces, scope.environment.value, project, project, now, now, *values],
+        prepared=True,
+    )
+    return [_row(found) for found in rows]
 
 
 def _row(found: Sequence[Any]) -> Memory:

@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.soft_delete import GRACE
@@ -75,8 +74,8 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
     that two calls cannot deadlock.
     """
     ids = sorted(counts)
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        execute(
             # Locked first: an update with a join locks rows in the order of its plan.
             "with seen as ("
             "select memory.id, t.times from unnest(%s::bigint[], %s::bigint[]) t(id, times) "
@@ -97,22 +96,20 @@ def renew(scope: Scope, memory_ids: Collection[int], *, now: datetime) -> None:
 
     In the caller's transaction, which may hold other locks: locked rows are skipped, so that there are no deadlocks.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update memories_memory memory set last_used_at = %s from ("
-            "select tenant_id, id from memories_memory where tenant_id = %s and id = any(%s) "
-            "order by id for no key update skip locked) known "
-            "where (memory.tenant_id, memory.id) = (known.tenant_id, known.id)",
-            [now, scope.tenant_id, list(memory_ids)],
-        )
+    execute(
+        "update memories_memory memory set last_used_at = %s from ("
+        "select tenant_id, id from memories_memory where tenant_id = %s and id = any(%s) "
+        "order by id for no key update skip locked) known "
+        "where (memory.tenant_id, memory.id) = (known.tenant_id, known.id)",
+        [now, scope.tenant_id, list(memory_ids)],
+    )
 
 
 def _note(scope: Scope, ids: list[int], event: str, *, now: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into memories_memorytransition "
-            "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
-            "select tenant_id, id, space_id, changed_txid, %s, %s, '{}', %s from memories_memory "
-            "where tenant_id = %s and id = any(%s)",
-            [event, scope.principal.label, now, scope.tenant_id, ids],
-        )
+    execute(
+        "insert into memories_memorytransition "
+        "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
+        "select tenant_id, id, space_id, changed_txid, %s, %s, '{}', %s from memories_memory "
+        "where tenant_id = %s and id = any(%s)",
+        [event, scope.principal.label, now, scope.tenant_id, ids],
+    )

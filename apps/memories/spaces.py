@@ -8,7 +8,8 @@ from django.db.models import F
 
 from apps.core.clock import database_time
 from apps.core.errors import Invalid, NotFound
-from apps.core.prepared_sql import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns
+from apps.core.queries import execute, fetch_one
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
@@ -176,11 +177,11 @@ def hold_space_of(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher) -> Space
 
 def _of_end_user(scope: Scope, owner: SpaceOwner, cipher: SpaceCipher, sql: str) -> Space | None:
     mac = cipher.end_user_mac(owner.external_id)
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            sql, [scope.tenant_id, scope.environment.value, owner.kind.value, owner.branch, scope.tenant_id, mac]
-        )
-        found = cursor.fetchone()
+    found = fetch_one(
+        sql,
+        [scope.tenant_id, scope.environment.value, owner.kind.value, owner.branch, scope.tenant_id, mac],
+        prepared=True,
+    )
     if found is None:
         return None
     space, person = _SPACE.row(found[: _SPACE.count]), _PERSON.row(found[_SPACE.count :])
@@ -213,9 +214,7 @@ def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> N
 
 def space_now(scope: Scope, space_id: int) -> Space:
     """The space as the current transaction sees it.  Raises Space.DoesNotExist."""
-    with prepared_cursor() as cursor:
-        cursor.execute(_BY_ID, [scope.tenant_id, space_id])
-        found = cursor.fetchone()
+    found = fetch_one(_BY_ID, [scope.tenant_id, space_id], prepared=True)
     if found is None:
         raise Space.DoesNotExist
     return _SPACE.row(found)
@@ -228,9 +227,7 @@ def hold_space(scope: Scope) -> Space:
     """
     # Not FOR UPDATE: that would also block writers of rows that refer to the space, such as the outbox's worker, which
     # holds locks on memories.
-    with prepared_cursor() as cursor:
-        cursor.execute(_HELD, [scope.tenant_id, scope.space.id, scope.space.owner_id])
-        found = cursor.fetchone()
+    found = fetch_one(_HELD, [scope.tenant_id, scope.space.id, scope.space.owner_id], prepared=True)
     if found is None:
         raise SpaceShredded
     return _SPACE.row(found)
@@ -238,11 +235,11 @@ def hold_space(scope: Scope) -> Space:
 
 def write_counts(scope: Scope, space: Space) -> None:
     """Save the space's counts.  For the holder of its lock."""
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "update projects_space set txid = %s, doc_count = %s, term_total = %s where tenant_id = %s and id = %s",
-            [space.txid, space.doc_count, space.term_total, scope.tenant_id, space.pk],
-        )
+    execute(
+        "update projects_space set txid = %s, doc_count = %s, term_total = %s where tenant_id = %s and id = %s",
+        [space.txid, space.doc_count, space.term_total, scope.tenant_id, space.pk],
+        prepared=True,
+    )
 
 
 def list_spaces(scope: Scope) -> list[Space]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_column
 from apps.projects.scope import Scope, SpaceRef
 
 
@@ -21,13 +21,12 @@ def known_speakers(
     """
     if not tokens:
         return []
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
-            "where tenant_id = %s and space_id = %s and actor_token = token "
-            "and retention_status = 'active' and (%s or validity <> 'superseded') "
-            "and (expires_at is null or expires_at > %s) "
-            "and (%s::bigint is null or project_id is null or project_id = %s))",
-            [list(tokens), scope.tenant_id, space.id, replaced, now, scope.project_id, scope.project_id],
-        )
-        return [token for (token,) in cursor.fetchall()]
+    return fetch_column(
+        "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
+        "where tenant_id = %s and space_id = %s and actor_token = token "
+        "and retention_status = 'active' and (%s or validity <> 'superseded') "
+        "and (expires_at is null or expires_at > %s) "
+        "and (%s::bigint is null or project_id is null or project_id = %s))",
+        [list(tokens), scope.tenant_id, space.id, replaced, now, scope.project_id, scope.project_id],
+        prepared=True,
+    )

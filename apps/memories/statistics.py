@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import Count
 
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
@@ -63,8 +63,8 @@ def count_memories(scope: Scope, *, now: datetime) -> MemoryStatistics:
     by: dict[str, dict[str, int]] = {name: {} for name in _SETS.values()}
     if not scope.spaces:
         return MemoryStatistics(by=by)
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        rows = fetch_all(
             _COUNTS,
             {
                 "tenant": scope.tenant_id,
@@ -74,7 +74,6 @@ def count_memories(scope: Scope, *, now: datetime) -> MemoryStatistics:
                 "now": now,
             },
         )
-        rows = cursor.fetchall()
     whole = MemoryStatistics(by=by)
     for group, value, count, embedded, summaries, oldest_at, newest_at in sorted(rows, key=_most_first):
         if group == _ALL and count:

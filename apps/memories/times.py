@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
+from apps.core.queries import fetch_all, fetch_column
 from apps.projects.scope import Scope, SpaceRef
 
 # The index ``memory_said_at`` is on this expression.  The index ``memory_stretch`` finds events that begin before the
@@ -51,14 +50,12 @@ class Window:
 def years_told_of(scope: Scope, space: SpaceRef) -> tuple[int, int] | None:
     """The first and the last year of the space's memories.  Inside the tenant's transaction."""
     ends = []
-    with connection.cursor() as cursor:
-        for direction in ("asc", "desc"):
-            cursor.execute(
-                f"select extract(year from {_SAID_AT} at time zone 'utc')::int from memories_memory memory "  # noqa: S608  (ours)
-                f"where memory.tenant_id = %s and memory.space_id = %s order by {_SAID_AT} {direction} limit 1",
-                [scope.tenant_id, space.id],
-            )
-            ends += [year for (year,) in cursor.fetchall()]
+    for direction in ("asc", "desc"):
+        ends += fetch_column(
+            f"select extract(year from {_SAID_AT} at time zone 'utc')::int from memories_memory memory "  # noqa: S608  (ours)
+            f"where memory.tenant_id = %s and memory.space_id = %s order by {_SAID_AT} {direction} limit 1",
+            [scope.tenant_id, space.id],
+        )
     return (ends[0], ends[1]) if ends else None
 
 
@@ -79,13 +76,12 @@ def of_a_time(
     if not windows:
         return []
     mine = [scope.tenant_id, space.id, now, *values, limit]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _OF_A_TIME.format(where=where),
-            [[one.since for one in windows], [one.until for one in windows], [one.worth for one in windows],
-             *mine, *mine],
-        )  # fmt: skip
-        worth: dict[int, float] = {}
-        for memory_id, value in cursor.fetchall():
-            worth[memory_id] = max(worth.get(memory_id, 0.0), float(value))
+    rows = fetch_all(
+        _OF_A_TIME.format(where=where),
+        [[one.since for one in windows], [one.until for one in windows], [one.worth for one in windows],
+         *mine, *mine],
+    )  # fmt: skip
+    worth: dict[int, float] = {}
+    for memory_id, value in rows:
+        worth[memory_id] = max(worth.get(memory_id, 0.0), float(value))
     return sorted(worth.items(), key=lambda one: (-one[1], -one[0]))[:limit]

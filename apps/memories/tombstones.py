@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
 from apps.core.locks import lock
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import execute, fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.memories.models import Tombstone
@@ -38,14 +36,14 @@ def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes])
     wanted = {_of_text(cipher, digest): digest for digest in digests}
     if not wanted:
         return {}
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select wanted.mac, erased.created_at from unnest(%s::bytea[]) wanted(mac) cross join lateral ("
-            "select created_at from memories_tombstone where tenant_id = %s "
-            "and mac >= wanted.mac and mac <= wanted.mac order by mac) erased",  # by one index, whatever the plan
-            [list(wanted), scope.tenant_id],
-        )
-        return {wanted[mac]: erased_at for mac, erased_at in cursor.fetchall()}
+    rows = fetch_all(
+        "select wanted.mac, erased.created_at from unnest(%s::bytea[]) wanted(mac) cross join lateral ("
+        "select created_at from memories_tombstone where tenant_id = %s "
+        "and mac >= wanted.mac and mac <= wanted.mac order by mac) erased",  # by one index, whatever the plan
+        [list(wanted), scope.tenant_id],
+        prepared=True,
+    )
+    return {wanted[mac]: erased_at for mac, erased_at in rows}
 
 
 def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: datetime) -> None:
@@ -70,11 +68,10 @@ def block_person(scope: Scope, external_id: str) -> datetime | None:
 
 def forget_old(scope: Scope, *, now: datetime) -> int:
     """Delete expired tombstones; returns how many."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        return execute(
             "delete from memories_tombstone where tenant_id = %s and expires_at <= %s", [scope.tenant_id, now]
         )
-        return int(cursor.rowcount)
 
 
 def _hold(scope: Scope, external_mac: bytes) -> None:
@@ -90,12 +87,11 @@ def _of_person(scope: Scope, environment: Environment | str, external_mac: bytes
 
 
 def _write(scope: Scope, space_id: int | None, macs: Sequence[bytes], *, now: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into memories_tombstone (tenant_id, space_id, mac, created_at, expires_at) "
-            "select %s, %s, mac, %s, %s from unnest(%s::bytea[]) as mac "
-            "on conflict (tenant_id, mac) do update set created_at = excluded.created_at, "
-            # A branch has its origin's hashes, and a higher id: its end does not take the origin's tombstones with it.
-            "expires_at = excluded.expires_at, space_id = least(memories_tombstone.space_id, excluded.space_id)",
-            [scope.tenant_id, space_id, now, now + LAST, sorted(set(macs))],
-        )
+    execute(
+        "insert into memories_tombstone (tenant_id, space_id, mac, created_at, expires_at) "
+        "select %s, %s, mac, %s, %s from unnest(%s::bytea[]) as mac "
+        "on conflict (tenant_id, mac) do update set created_at = excluded.created_at, "
+        # A branch has its origin's hashes, and a higher id: its end does not take the origin's tombstones with it.
+        "expires_at = excluded.expires_at, space_id = least(memories_tombstone.space_id, excluded.space_id)",
+        [scope.tenant_id, space_id, now, now + LAST, sorted(set(macs))],
+    )

@@ -13,7 +13,8 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
-from apps.core.prepared_sql import Columns, insert, prepared_cursor
+from apps.core.prepared_sql import Columns, insert
+from apps.core.queries import fetch_all
 from apps.core.scoping import ScopedQuerySet
 from apps.memories.models import Memory, MemoryPeriod, MemoryQuerySet
 from apps.projects.scope import Scope
@@ -190,9 +191,8 @@ def read(scope: Scope, rows: Collection[Memory]) -> dict[int, Periods]:
     """The periods of these memories, by id.  Inside the transaction that holds the space's lock."""
     if not rows:
         return {}
-    with prepared_cursor() as cursor:
-        cursor.execute(_BELIEVED, [[row.pk for row in rows], scope.tenant_id])
-        believed = [_PERIOD.row(found) for found in cursor.fetchall()]
+    values = [[row.pk for row in rows], scope.tenant_id]
+    believed = [_PERIOD.row(found) for found in fetch_all(_BELIEVED, values, prepared=True)]
     earlier: dict[int, list[MemoryPeriod]] = {}
     for period in believed:
         earlier.setdefault(period.memory_id, []).append(period)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.memories import validity
 from apps.memories.models import Memory, MemoryTransition, MemoryVector, Validity
 from apps.memories.validity import Periods
@@ -39,9 +39,7 @@ select wanted.id, last.event, last.other_id from unnest(%s::bigint[]) wanted(id)
 
 def validity_after(scope: Scope, memory_ids: Sequence[int], txid: int) -> dict[int, tuple[str, int | None]]:
     """Memory id to its validity and its successor after a change, of those that existed then."""
-    with prepared_cursor() as cursor:
-        cursor.execute(_THEN, [list(memory_ids), scope.tenant_id, txid, list(VALIDITY_EVENTS)])
-        found = cursor.fetchall()
+    found = fetch_all(_THEN, [list(memory_ids), scope.tenant_id, txid, list(VALIDITY_EVENTS)], prepared=True)
     return {
         memory_id: (_AFTER[event], other_id if event == "superseded" else None) for memory_id, event, other_id in found
     }

@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.core.slices import SliceOutcome, next_size
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
@@ -194,10 +194,7 @@ def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> SliceOut
 
 def _is_alone(change_id: int) -> bool:
     """Whether no other worker has the change.  The lock is released with the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOT, change_id % 2**31])
-        (is_mine,) = cursor.fetchone() or (False,)
-        return bool(is_mine)
+    return bool(fetch_value("select pg_try_advisory_xact_lock(%s, %s)", [_SLOT, change_id % 2**31]))
 
 
 # --- applying -------------------------------------------------------------------------------------------------------

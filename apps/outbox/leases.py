@@ -18,9 +18,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 
+from apps.core.queries import fetch_all, fetch_column, fetch_value
 from apps.outbox.models import OutboxEvent
 
 logger = logging.getLogger(__name__)
@@ -80,9 +81,7 @@ class Lease:
 
 def turns(kinds: Iterable[str], *, now: datetime) -> list[tuple[int, str]]:
     """Return each (tenant id, kind) with due work, in order."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TURNS, {"kinds": list(kinds), "now": now})
-        return [(tenant_id, kind) for tenant_id, kind in cursor.fetchall()]
+    return fetch_all(_TURNS, {"kinds": list(kinds), "now": now})
 
 
 def claim(tenant_id: int, kind: str, *, most: int, now: datetime) -> Lease | None:
@@ -167,9 +166,7 @@ def reclaim(kinds: Iterable[str], *, mended: Collection[str] = (), now: datetime
     mended: the kinds that are never set aside, because their handler deals with events that end workers.
     """
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_LOST, [list(kinds), now])
-            pks = [pk for (pk,) in cursor.fetchall()]
+        pks = fetch_column(_LOST, [list(kinds), now])
         if not pks:
             return
         rows = list(OutboxEvent.objects.filter(pk__in=pks).order_by("pk"))
@@ -204,7 +201,4 @@ def _connection() -> int | None:
     """Return the worker's database process id, to detect its death; None behind a pooler, where it may change."""
     if not settings.DATABASE_PREPARE:
         return None
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_backend_pid()")
-        row = cursor.fetchone()
-    return int(row[0]) if row else None
+    return int(fetch_value("select pg_backend_pid()"))

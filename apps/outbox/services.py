@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import execute
 from apps.core.scoping import InTenant, tenant_transaction
 from apps.outbox.leases import MOST_LOST
 from apps.outbox.models import OutboxEvent
@@ -33,15 +33,15 @@ def enqueue(
     If a worker already runs an event, the event is counted as requested again and runs once more, because the worker
     may have read the rows before this transaction changed them.  This call waits only for other callers of it.
     """
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "insert into outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
-            "select %s::bigint, %s::text, subject, %s::timestamptz, %s::timestamptz, 0, '' "
-            "from unnest(%s::bigint[]) as subject order by subject "
-            "on conflict (tenant_id, kind, subject_id) "
-            "do update set asked_again = outbox_outboxevent.asked_again + (outbox_outboxevent.token is not null)::int, "
-            "run_after = case when outbox_outboxevent.lost >= %s then outbox_outboxevent.run_after "
-            "when outbox_outboxevent.token is not null and outbox_outboxevent.asked_again = 0 then excluded.run_after "
-            "else least(outbox_outboxevent.run_after, excluded.run_after) end",
-            [scope.tenant_id, kind, now + after, now, subject_ids, MOST_LOST],
-        )
+    execute(
+        "insert into outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+        "select %s::bigint, %s::text, subject, %s::timestamptz, %s::timestamptz, 0, '' "
+        "from unnest(%s::bigint[]) as subject order by subject "
+        "on conflict (tenant_id, kind, subject_id) "
+        "do update set asked_again = outbox_outboxevent.asked_again + (outbox_outboxevent.token is not null)::int, "
+        "run_after = case when outbox_outboxevent.lost >= %s then outbox_outboxevent.run_after "
+        "when outbox_outboxevent.token is not null and outbox_outboxevent.asked_again = 0 then excluded.run_after "
+        "else least(outbox_outboxevent.run_after, excluded.run_after) end",
+        [scope.tenant_id, kind, now + after, now, subject_ids, MOST_LOST],
+        prepared=True,
+    )

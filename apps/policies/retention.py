@@ -16,7 +16,8 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.locks import lock
-from apps.core.prepared_sql import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.policies.models import KEEP as KEEP
 from apps.policies.models import RULES as RULES
@@ -207,9 +208,7 @@ def policies_of(scope: Scope, *, project_id: int | None, space_ids: Iterable[int
 
 def policies_for(scope: Scope, space_ids: Iterable[int]) -> list[Policy]:
     """As ``all_policies``, but only policies that can apply to memories of these spaces, in any project."""
-    with prepared_cursor() as cursor:
-        cursor.execute(_CONCERNED, {"tenant": scope.tenant_id, "spaces": list(space_ids)})
-        found = cursor.fetchall()
+    found = fetch_all(_CONCERNED, {"tenant": scope.tenant_id, "spaces": list(space_ids)}, prepared=True)
     return _read([_ROW.row(one[: _ROW.count]) for one in found], [frozenset(one[_ROW.count] or ()) for one in found])
 
 

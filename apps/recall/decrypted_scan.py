@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 import orjson
-from django.db import connection
 
+from apps.core.queries import fetch_all
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.claims import claims_of
@@ -67,12 +67,10 @@ def open_sealed(
     where, values, _ = conditions(filters, scope, cipher, now=now)
     moment = moment_of(filters, now=now)
     truth, at = true_sql("memory", moment, now=now)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _EVERYTHING.format(where=where, truth=truth),
-            [*values, embedder, scope.tenant_id, space.id, *at, now, scope.project_id, scope.project_id],
-        )
-        rows = cursor.fetchall()
+    rows = fetch_all(
+        _EVERYTHING.format(where=where, truth=truth),
+        [*values, embedder, scope.tenant_id, space.id, *at, now, scope.project_id, scope.project_id],
+    )
     turns: list[ScannedTurn] = []
     wanted: set[int] = set()
     for row in rows:

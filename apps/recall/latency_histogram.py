@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
+from apps.core.queries import execute
 from apps.recall.models import RecallPace
 
 # Milliseconds: the upper bound, inclusive, of each bucket.  The last bucket also counts slower recalls.
@@ -28,13 +27,12 @@ def add(counts: Mapping[Pace, int]) -> None:
         hours.append(hour)
         buckets.append(bucket)
         numbers.append(number)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into recall_recallpace (hour, bucket, count)"
-            " select * from unnest(%s::timestamptz[], %s::smallint[], %s::bigint[])"
-            " on conflict (hour, bucket) do update set count = recall_recallpace.count + excluded.count",
-            [hours, buckets, numbers],
-        )
+    execute(
+        "insert into recall_recallpace (hour, bucket, count)"
+        " select * from unnest(%s::timestamptz[], %s::smallint[], %s::bigint[])"
+        " on conflict (hour, bucket) do update set count = recall_recallpace.count + excluded.count",
+        [hours, buckets, numbers],
+    )
 
 
 def forget(*, now: datetime) -> int:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.core.plaintext import Plaintext
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
 from apps.memories import integrity
@@ -170,15 +170,14 @@ class _SpaceMemories:
     ) -> list[tuple[Any, ...]]:
         """The id and these columns.  columns, also, order: SQL of this class."""
         scope = self.space.scope
-        with prepared_cursor() as cursor:
-            cursor.execute(
-                f"select memory.id, {columns} from memories_memory memory "  # noqa: S608  (ours)
-                "where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status = 'active' "
-                f"and (memory.expires_at is null or memory.expires_at > %s) {self._where} {also} "
-                f"order by {order} limit %s",
-                [scope.tenant_id, self.space.ref.id, self.now, *self._values, *values, limit],
-            )
-            return list(cursor.fetchall())
+        return fetch_all(
+            f"select memory.id, {columns} from memories_memory memory "  # noqa: S608  (ours)
+            "where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status = 'active' "
+            f"and (memory.expires_at is null or memory.expires_at > %s) {self._where} {also} "
+            f"order by {order} limit %s",
+            [scope.tenant_id, self.space.ref.id, self.now, *self._values, *values, limit],
+            prepared=True,
+        )
 
 
 def _ranked(

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_all
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.analyses import ANALYSIS_SQL, open_analyses
@@ -187,18 +187,18 @@ def _fetch(search: Search, ids: Sequence[int]) -> list[_Row]:
     before, at = true_sql("earlier", search.moment, now=search.now)
     is_of_another_time = isinstance(search.moment, AsOf)
     vector: list[Any] = [list(search.opened), search.embedder, search.embedder]
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            _POOL.format(
-                where=search.where,
-                before=before,
-                analysis_of_m=ANALYSIS_SQL.format(memory="m"),
-                analysis_of_earlier=ANALYSIS_SQL.format(memory="earlier"),
-            ),
-            [list(ids), *mine, *mine, search.now, *search.values, is_of_another_time, *mine, *vector,
-             is_of_another_time, *mine, *at, search.now, project, project, *vector],
-        )  # fmt: skip
-        return [_Row._make((*row[:7], CandidateTurn(*row[7:]))) for row in cursor.fetchall()]
+    rows = fetch_all(
+        _POOL.format(
+            where=search.where,
+            before=before,
+            analysis_of_m=ANALYSIS_SQL.format(memory="m"),
+            analysis_of_earlier=ANALYSIS_SQL.format(memory="earlier"),
+        ),
+        [list(ids), *mine, *mine, search.now, *search.values, is_of_another_time, *mine, *vector,
+         is_of_another_time, *mine, *at, search.now, project, project, *vector],
+        prepared=True,
+    )  # fmt: skip
+    return [_Row._make((*row[:7], CandidateTurn(*row[7:]))) for row in rows]
 
 
 def _statistics(search: Search, question: Question) -> Statistics:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
-from apps.core.prepared_sql import prepared_cursor
+from apps.core.queries import fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
 from apps.memories import integrity
@@ -160,16 +160,15 @@ def _under(space: SearchedSpace, topic_key: str, filters: Filters, *, limit: int
         slot_in_group(space.cipher, TYPES[name].group or "", topic_key, project_id=scope.project_id) for name in KEYED
     ]
     where, values, _ = conditions(filters, scope, space.cipher, now=now)
-    with prepared_cursor() as cursor:
-        cursor.execute(
-            "select memory.id from unnest(%s::bytea[]) wanted(slot) cross join lateral ("  # noqa: S608  (ours)
-            "select * from memories_memory where tenant_id = %s and space_id = %s "
-            "and slot >= wanted.slot and slot <= wanted.slot order by slot) memory "
-            "where memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) "
-            f"{where} order by memory.created_at desc, memory.id desc limit %s",
-            [slots, scope.tenant_id, space.ref.id, now, *values, limit],
-        )
-        return [memory_id for (memory_id,) in cursor.fetchall()]
+    return fetch_column(
+        "select memory.id from unnest(%s::bytea[]) wanted(slot) cross join lateral ("  # noqa: S608  (ours)
+        "select * from memories_memory where tenant_id = %s and space_id = %s "
+        "and slot >= wanted.slot and slot <= wanted.slot order by slot) memory "
+        "where memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) "
+        f"{where} order by memory.created_at desc, memory.id desc limit %s",
+        [slots, scope.tenant_id, space.ref.id, now, *values, limit],
+        prepared=True,
+    )
 
 
 def _fused(rankings: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import COUNTED, PLATFORM, PURGED, archive_days, rules_of
 from apps.policies.retention import Policy
@@ -78,14 +77,12 @@ def _going(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> dict[G
     if not rules:
         return {}
     steps, parameters = next_steps(scope, rules, archive_days(policies), until=now + timedelta(days=DAYS), now=now)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select environment, project_id, greatest((due at time zone 'UTC')::date, %(today)s), count(*), "  # noqa: S608  (fixed texts of ours)
-            f"(array_agg(id order by id))[:%(most)s] from ({steps}) first where not legal_hold "
-            "group by 1, 2, 3 order by 1, 2, 3",
-            parameters | {"environment": None, "within": None, "today": now.date(), "most": SAMPLE},
-        )
-        rows = cursor.fetchall()
+    rows = fetch_all(
+        "select environment, project_id, greatest((due at time zone 'UTC')::date, %(today)s), count(*), "  # noqa: S608  (fixed texts of ours)
+        f"(array_agg(id order by id))[:%(most)s] from ({steps}) first where not legal_hold "
+        "group by 1, 2, 3 order by 1, 2, 3",
+        parameters | {"environment": None, "within": None, "today": now.date(), "most": SAMPLE},
+    )
     found: dict[Group, _Going] = {}
     for environment, project_id, day, count, ids in rows:
         group = found.setdefault((environment, project_id), _Going())

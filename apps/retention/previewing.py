@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
 from apps.policies.retention import InForce, Level, all_policies, in_force, set_policy
@@ -54,14 +55,12 @@ def preview(
         rules, archive = list(rules_of(policies)), archive_days(policies)
         steps, parameters = next_steps(scope, rules, archive, until=until, now=now)
         some = {"most": sample, "environment": environment.value if environment else None, "within": project_id}
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "select (due at time zone 'UTC')::date, rule, archives, legal_hold, count(*), "  # noqa: S608  (fixed texts of ours)
-                f"{'(array_agg(id order by id))[:%(most)s]' if sample else 'null'} from ({steps}) first "
-                "group by 1, 2, 3, 4 order by 1, 2, 3, 4",
-                parameters | some,
-            )
-            found = cursor.fetchall()
+        found = fetch_all(
+            "select (due at time zone 'UTC')::date, rule, archives, legal_hold, count(*), "  # noqa: S608  (fixed texts of ours)
+            f"{'(array_agg(id order by id))[:%(most)s]' if sample else 'null'} from ({steps}) first "
+            "group by 1, 2, 3, 4 order by 1, 2, 3, 4",
+            parameters | some,
+        )
     return [
         _leaving(rules[number], day, archives, is_held, count, ids)
         for day, number, archives, is_held, count, ids in found

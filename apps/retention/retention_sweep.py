@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.clock import database_time
 from apps.core.errors import Conflict
 from apps.core.locks import lock
+from apps.core.queries import execute, fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.erasure import legal_holds
 from apps.erasure.hard_delete import delete_rows, lock_copies, note_steps
@@ -181,16 +181,14 @@ def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple
     """Lock the next due memories; return for each its id, its days in the archive, and whether it is active."""
     until = now - rule.lasts
     parameters = rule.parameters(scope.tenant_id, now=now, until=until, archive=archive, most=settings.RETENTION_BATCH)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
-            f"where {rule.where()} and not memory.legal_hold and not {_OF_ERASURE} "
-            # A locked memory is being changed or recalled; the next run processes it.
-            # In the order of the rule's index, so that a batch does not read rows of earlier batches again.
-            f"order by {rule.order} limit %(most)s for update of memory skip locked",
-            parameters,
-        )
-        return [(memory_id, days, is_active) for memory_id, days, is_active in cursor.fetchall()]
+    return fetch_all(
+        f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
+        f"where {rule.where()} and not memory.legal_hold and not {_OF_ERASURE} "
+        # A locked memory is being changed or recalled; the next run processes it.
+        # In the order of the rule's index, so that a batch does not read rows of earlier batches again.
+        f"order by {rule.order} limit %(most)s for update of memory skip locked",
+        parameters,
+    )
 
 
 def _archive(scope: Scope, ids: Sequence[int], waits: Sequence[int], *, now: datetime) -> None:
@@ -211,12 +209,11 @@ def _delete(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
 
 
 def _update(scope: Scope, ids: Sequence[int], what: str, *, now: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"update memories_memory set {what}, updated_at = %(now)s "  # noqa: S608  (fixed texts of ours)
-            "where tenant_id = %(tenant)s and id = any(%(ids)s)",
-            {"tenant": scope.tenant_id, "ids": list(ids), "now": now, "gone": now + GRACE, "method": METHOD},
-        )
+    execute(
+        f"update memories_memory set {what}, updated_at = %(now)s "  # noqa: S608  (fixed texts of ours)
+        "where tenant_id = %(tenant)s and id = any(%(ids)s)",
+        {"tenant": scope.tenant_id, "ids": list(ids), "now": now, "gone": now + GRACE, "method": METHOD},
+    )
 
 
 def _leave(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
@@ -245,8 +242,8 @@ def _tier_batch(scope: Scope, *, now: datetime) -> int:
     parameters: dict[str, Any] = {
         "tenant": scope.tenant_id, "warm": now - WARM_AFTER, "cold": now - COLD_AFTER, "most": settings.RETENTION_BATCH,
     }  # fmt: skip
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        return execute(
             f"with due as (select id, case when {touched} <= %(cold)s then 'cold' when {touched} <= %(warm)s "  # noqa: S608  (fixed texts of ours)
             "then 'warm' else 'hot' end as fits from memories_memory where tenant_id = %(tenant)s "
             "and retention_status in ('active', 'archived') and ("
@@ -259,4 +256,3 @@ def _tier_batch(scope: Scope, *, now: datetime) -> int:
             "where memory.tenant_id = %(tenant)s and memory.id = due.id and memory.tier <> due.fits",
             parameters,
         )
-        return int(cursor.rowcount)

@@ -8,11 +8,10 @@ predecessor have no cluster.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
-
-from django.db import connection
+from typing import Final
 
 from apps.core.plaintext import Plaintext
+from apps.core.queries import fetch_all, fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
@@ -118,13 +117,12 @@ def list_clusters(scope: Scope, *, limit: int, now: datetime) -> tuple[list[Open
     """
     if not scope.spaces:
         return [], 0
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        rows = fetch_all(
             _SHOWN,
             [MOST_IDS, now, scope.environment, scope.project_id, scope.project_id, scope.tenant_id,
              [space.id for space in scope.spaces], LEAST_SHOWN, limit],
         )  # fmt: skip
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
         summaries = {row[4] for row in rows if row[4] is not None}
         readable = set(Memory.objects.within(scope).live(now).filter(pk__in=summaries).values_list("pk", flat=True))
     ciphers = {space.id: open_space(scope.tenant, space) for space in scope.spaces}
@@ -153,22 +151,20 @@ def clusters_behind(scope: Scope, *, limit: int, now: datetime) -> list[int]:
 
     Inside the tenant's transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select cluster.id from summaries_cluster cluster "  # noqa: S608  (ours)
-            "join summaries_clustermember member "
-            "on member.tenant_id = cluster.tenant_id and member.cluster_id = cluster.id "
-            "join memories_memory memory on memory.tenant_id = member.tenant_id and memory.id = member.memory_id "
-            f"and {LIVE_MEMBER} where cluster.tenant_id = %s "
-            "group by cluster.id, cluster.tenant_id, cluster.summary_id having count(*) >= %s "
-            "and least(count(*), %s) <> (select count(*) from memories_summarysource link "
-            "join memories_memory summary on summary.tenant_id = link.tenant_id and summary.id = link.summary_id "
-            "and summary.retention_status = 'active' "
-            "where link.tenant_id = cluster.tenant_id and link.summary_id = cluster.summary_id) "
-            "order by cluster.id limit %s",
-            [now, scope.tenant_id, ENOUGH, MOST_IDS, limit],
-        )
-        return [cluster_id for (cluster_id,) in cursor.fetchall()]
+    return fetch_column(
+        "select cluster.id from summaries_cluster cluster "  # noqa: S608  (ours)
+        "join summaries_clustermember member "
+        "on member.tenant_id = cluster.tenant_id and member.cluster_id = cluster.id "
+        "join memories_memory memory on memory.tenant_id = member.tenant_id and memory.id = member.memory_id "
+        f"and {LIVE_MEMBER} where cluster.tenant_id = %s "
+        "group by cluster.id, cluster.tenant_id, cluster.summary_id having count(*) >= %s "
+        "and least(count(*), %s) <> (select count(*) from memories_summarysource link "
+        "join memories_memory summary on summary.tenant_id = link.tenant_id and summary.id = link.summary_id "
+        "and summary.retention_status = 'active' "
+        "where link.tenant_id = cluster.tenant_id and link.summary_id = cluster.summary_id) "
+        "order by cluster.id limit %s",
+        [now, scope.tenant_id, ENOUGH, MOST_IDS, limit],
+    )
 
 
 def _meet(scope: Scope, space: Space, cipher: SpaceCipher, names: Iterable[_Name], now: datetime) -> dict[_Name, int]:
@@ -200,12 +196,10 @@ def _meet(scope: Scope, space: Space, cipher: SpaceCipher, names: Iterable[_Name
 
 
 def _large_enough(scope: Scope, cluster_ids: Sequence[int], now: datetime) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select member.cluster_id from summaries_clustermember member "  # noqa: S608  (ours)
-            "join memories_memory memory on memory.tenant_id = member.tenant_id and memory.id = member.memory_id "
-            f"and {LIVE_MEMBER} where member.tenant_id = %s and member.cluster_id = any(%s) "
-            "group by member.cluster_id having count(*) >= %s order by member.cluster_id",
-            [now, scope.tenant_id, list(cluster_ids), ENOUGH],
-        )
-        return [cluster_id for (cluster_id,) in cursor.fetchall()]
+    return fetch_column(
+        "select member.cluster_id from summaries_clustermember member "  # noqa: S608  (ours)
+        "join memories_memory memory on memory.tenant_id = member.tenant_id and memory.id = member.memory_id "
+        f"and {LIVE_MEMBER} where member.tenant_id = %s and member.cluster_id = any(%s) "
+        "group by member.cluster_id having count(*) >= %s order by member.cluster_id",
+        [now, scope.tenant_id, list(cluster_ids), ENOUGH],
+    )

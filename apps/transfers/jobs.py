@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
 from psycopg.sql import SQL, Identifier
 
+from apps.core.queries import execute
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
 from apps.transfers.models.jobs import TransferJob
@@ -25,7 +25,5 @@ def delete_ended(scope: Scope, kind: type[TransferJob], *, kept_status: str | No
     """Delete the rows of jobs that ended long ago, except those with ``kept_status``."""
     # Raw SQL, because Django would collect the dependent rows and delete by id only.
     statement = SQL("delete from {} where tenant_id = %s and completed_at < %s and status is distinct from %s")
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
-            statement.format(Identifier(kind._meta.db_table)), [scope.tenant_id, now - KEPT_FOR, kept_status]
-        )
+    with tenant_transaction(scope):
+        execute(statement.format(Identifier(kind._meta.db_table)), [scope.tenant_id, now - KEPT_FOR, kept_status])

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed, Statement, prove, root_of, state
 from apps.audit.models import Checkpoint, CheckpointHead
 from apps.core.locks import lock
+from apps.core.queries import fetch_all
 from apps.crypto import signatures
 from apps.crypto.models import ServiceName
 from apps.crypto.services import KeysMissing, service_key
@@ -162,13 +163,12 @@ def _is_due(before: Signed | None, heads: list[Head], *, now: datetime) -> bool:
 
 def _standing() -> list[tuple[Head, bool]]:
     """Return each chain's head, and whether it has moved since the last checkpoint.  One statement: one snapshot."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select h.chain, h.seq, h.hash, last.seq is distinct from h.seq from audit_chainhead h left join lateral ("
-            "  select seq from audit_checkpointhead c where c.chain = h.chain order by c.checkpoint_id desc limit 1"
-            ") last on true order by h.chain"
-        )
-        return [(Head(chain, seq, hash_), has_moved) for chain, seq, hash_, has_moved in cursor.fetchall()]
+    rows = fetch_all(
+        "select h.chain, h.seq, h.hash, last.seq is distinct from h.seq from audit_chainhead h left join lateral ("
+        "  select seq from audit_checkpointhead c where c.chain = h.chain order by c.checkpoint_id desc limit 1"
+        ") last on true order by h.chain"
+    )
+    return [(Head(chain, seq, hash_), has_moved) for chain, seq, hash_, has_moved in rows]
 
 
 def _store(signed: Signed, *, now: datetime) -> None:

@@ -20,12 +20,13 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused, Answered, Sender, SendFailed
 from apps.core.locks import lock
+from apps.core.queries import execute, fetch_all
 from apps.core.scoping import tenant_transaction
 from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
@@ -112,8 +113,8 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
 
 def sweep(scope: Scope, *, now: datetime) -> None:
     """Delete deliveries that ended long ago."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        execute(
             "delete from webhooks_webhookdelivery where tenant_id = %s and completed_at < %s",
             [scope.tenant_id, now - timedelta(days=settings.WEBHOOK_DAYS)],
         )
@@ -191,13 +192,12 @@ def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[in
 
 def _busy(scope: Scope, *, now: datetime) -> dict[int, int]:
     """Number of deliveries in flight per endpoint."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select endpoint_id, count(*) from webhooks_webhookdelivery "
-            "where tenant_id = %s and leased_until > %s group by endpoint_id",
-            [scope.tenant_id, now],
-        )
-        return dict(cursor.fetchall())
+    rows = fetch_all(
+        "select endpoint_id, count(*) from webhooks_webhookdelivery "
+        "where tenant_id = %s and leased_until > %s group by endpoint_id",
+        [scope.tenant_id, now],
+    )
+    return dict(rows)
 
 
 def _take(

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import orjson
 from django.conf import settings
-from django.db import connection
 from django.db.models import Q
 
 from apps.core.errors import Gone
+from apps.core.queries import execute, fetch_one, fetch_value
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.webhooks.models import EventLog, WebhookEvent
@@ -104,8 +104,8 @@ class EventPage:
 
 def listen(scope: Scope, *, now: datetime) -> None:
     """Start to record the tenant's events, or note that they are still listened to."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        execute(
             "insert into webhooks_eventlog (tenant_id, position, dropped, is_recording, listened_at, created_at) "
             "values (%s, 0, 0, true, %s, %s) on conflict (tenant_id) do update "
             "set is_recording = true, listened_at = excluded.listened_at",
@@ -140,15 +140,15 @@ def find_position(scope: Scope, state: LogState, after: int | None) -> int:
 
 def read_state(scope: Scope) -> LogState:
     """Give new events their positions; the state then."""
-    with tenant_transaction(scope), connection.cursor() as cursor:
-        cursor.execute(
+    with tenant_transaction(scope):
+        row = fetch_one(
             "select position, dropped, case when is_recording then listened_at end, "
             "exists (select from webhooks_webhookevent event "
             "where event.tenant_id = log.tenant_id and event.position is null) "
             "from webhooks_eventlog log where log.tenant_id = %s",
             [scope.tenant_id],
         )
-        position, dropped, listened_at, is_behind = cursor.fetchone() or (0, 0, None, False)
+        position, dropped, listened_at, is_behind = row or (0, 0, None, False)
         position, count = _number(scope) if is_behind else (position, 0)
         return LogState(position=position, dropped=dropped, listened_at=listened_at, is_complete=count < NUMBERED)
 
@@ -180,19 +180,18 @@ def sweep(scope: Scope, *, now: datetime) -> None:
     while not read_state(scope).is_complete:  # an event without a position would be deleted unnoticed
         pass
     kept_from = now - timedelta(hours=settings.EVENT_HOURS)
-    with tenant_transaction(scope), connection.cursor() as cursor:
+    with tenant_transaction(scope):
         log = EventLog.objects.within(scope).select_for_update().first()
         if log is None:
             return
         is_over = log.listened_at < kept_from
-        cursor.execute(
+        last = fetch_value(
             "with gone as (delete from webhooks_webhookevent event where tenant_id = %s "
             "and (%s or position is not null and created_at < %s) and not exists ("
             "select from outbox_outboxevent waiting where waiting.tenant_id = event.tenant_id and waiting.kind = %s "
             "and waiting.subject_id = event.id) returning position) select max(position) from gone",
             [scope.tenant_id, is_over, kept_from, TELL],
         )
-        (last,) = cursor.fetchone() or (None,)
         if is_over and log.is_recording:  # events from now on are not recorded: no listener may go on from here
             log.position += 1
             last = log.position
@@ -205,16 +204,15 @@ def _number(scope: Scope) -> tuple[int, int]:
     """Number at most NUMBERED events; returns the last position, and how many there were.  Inside the tenant's
     transaction, whose snapshot must be newer than the lock: not in a repeatable read."""
     log = EventLog.objects.within(scope).select_for_update().get()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "with fresh as (select id, row_number() over (order by id) as nth from webhooks_webhookevent "
-            "where tenant_id = %s and position is null order by id limit %s), "
-            "numbered as (update webhooks_webhookevent event set position = %s + fresh.nth from fresh "
-            "where event.tenant_id = %s and event.id = fresh.id returning event.position) "
-            "select count(*), max(position) from numbered",
-            [scope.tenant_id, NUMBERED, log.position, scope.tenant_id],
-        )
-        count, last = cursor.fetchone() or (0, None)
+    row = fetch_one(
+        "with fresh as (select id, row_number() over (order by id) as nth from webhooks_webhookevent "
+        "where tenant_id = %s and position is null order by id limit %s), "
+        "numbered as (update webhooks_webhookevent event set position = %s + fresh.nth from fresh "
+        "where event.tenant_id = %s and event.id = fresh.id returning event.position) "
+        "select count(*), max(position) from numbered",
+        [scope.tenant_id, NUMBERED, log.position, scope.tenant_id],
+    )
+    count, last = row or (0, None)
     if last is not None:
         log.position = last
         log.save(update_fields=["position"])

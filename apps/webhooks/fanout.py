@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
+from apps.core.queries import fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.memories.read_events import Read
@@ -132,13 +131,11 @@ def _expand(scope: Scope, ids: Sequence[int], now: datetime) -> None:
 
 def _create_deliveries(scope: Scope, events: Iterable[EventPayload], *, now: datetime) -> list[int]:
     """Create one delivery per event and subscribed endpoint; returns their ids.  Inside the tenant's transaction."""
-    with connection.cursor() as cursor:
-        # Locked as the foreign key check will lock them: an endpoint deleted before the commit would roll it back.
-        cursor.execute(
-            "select id from webhooks_webhookendpoint where tenant_id = %s and is_enabled order by id for key share",
-            [scope.tenant_id],
-        )
-        there = [endpoint_id for (endpoint_id,) in cursor.fetchall()]
+    # Locked as the foreign key check will lock them: an endpoint deleted before the commit would roll it back.
+    there = fetch_column(
+        "select id from webhooks_webhookendpoint where tenant_id = %s and is_enabled order by id for key share",
+        [scope.tenant_id],
+    )
     endpoints = list(WebhookEndpoint.objects.within(scope).filter(pk__in=there).order_by("pk"))
     pairs = [(one, to) for one in events for to in endpoints if _is_wanted(one, to)]
     return write(scope, pairs, now=now)

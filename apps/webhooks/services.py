@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
+from apps.core.queries import execute
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
@@ -203,16 +202,15 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
         _record(scope, AuditAction.WEBHOOK_DELETE, row, now=now)
-        with connection.cursor() as cursor:
-            # Raw SQL, because Django would collect the dependent rows and delete by id only.  Deliveries are locked in
-            # id order and before their endpoint, as the sending worker locks them.
-            mine = [scope.tenant_id, row.pk]
-            cursor.execute(
-                "select from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s order by id for update",
-                mine,
-            )
-            cursor.execute("delete from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s", mine)
-            cursor.execute("delete from webhooks_webhookendpoint where tenant_id = %s and id = %s", mine)
+        # Raw SQL, because Django would collect the dependent rows and delete by id only.  Deliveries are locked in
+        # id order and before their endpoint, as the sending worker locks them.
+        mine = [scope.tenant_id, row.pk]
+        execute(
+            "select from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s order by id for update",
+            mine,
+        )
+        execute("delete from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s", mine)
+        execute("delete from webhooks_webhookendpoint where tenant_id = %s and id = %s", mine)
 
 
 def pause(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.core.queries import fetch_column
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space, open_tenant
 from apps.projects.models import Space
@@ -65,21 +64,19 @@ def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence
     jobs = ExportJob.objects.within(scope)
     # Select, not count: a count would lock nothing.
     list(jobs.filter(status__in=OPEN).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select distinct job_id from transfers_exportchunk where tenant_id = %(tenant)s and ("
-            "space_id = any(%(spaces)s) or space_ids && %(spaces)s::bigint[] "
-            "or first_id <= %(last)s and last_id >= %(first)s and memory_ids && %(memories)s::bigint[]) "
-            "order by job_id",
-            {
-                "tenant": scope.tenant_id,
-                "spaces": list(space_ids),
-                "memories": list(memory_ids),
-                "first": min(memory_ids, default=0),
-                "last": max(memory_ids, default=0),
-            },
-        )
-        found = [job_id for (job_id,) in cursor.fetchall()]
+    found = fetch_column(
+        "select distinct job_id from transfers_exportchunk where tenant_id = %(tenant)s and ("
+        "space_id = any(%(spaces)s) or space_ids && %(spaces)s::bigint[] "
+        "or first_id <= %(last)s and last_id >= %(first)s and memory_ids && %(memories)s::bigint[]) "
+        "order by job_id",
+        {
+            "tenant": scope.tenant_id,
+            "spaces": list(space_ids),
+            "memories": list(memory_ids),
+            "first": min(memory_ids, default=0),
+            "last": max(memory_ids, default=0),
+        },
+    )
     if not found:
         return 0
     mine = jobs.filter(pk__in=found)
