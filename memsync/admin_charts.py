@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, transaction
 from psycopg.errors import QueryCanceled
 
 from apps.console.cached_counts import get_or_count
 from apps.console.charts import Bar, Chart, bars, stacked
 from apps.console.ingest_statistics import KINDS, kind_of
 from apps.core.admin import OPERATOR
+from apps.core.queries import execute, fetch_all
 from apps.recall.latency_histogram import BOUNDS, percentile
 
 DAYS: Final = 14
@@ -97,11 +98,9 @@ def _picture(name: str, title: str, draw: Callable[[datetime], dict[str, Any]], 
 
 
 def _read(sql: str, **said: Any) -> Rows:
-    with transaction.atomic(using=OPERATOR), connections[OPERATOR].cursor() as cursor:
-        cursor.execute(f"set local statement_timeout = {PATIENCE_MS}")
-        cursor.execute(sql, said)
-        rows: Rows = cursor.fetchall()
-        return rows
+    with transaction.atomic(using=OPERATOR):
+        execute(f"set local statement_timeout = {PATIENCE_MS}", using=OPERATOR)
+        return fetch_all(sql, said, using=OPERATOR)
 
 
 def _adds(now: datetime) -> dict[str, Any]:

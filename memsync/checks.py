@@ -16,6 +16,7 @@ from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.adapters.errors import AdapterError
+from apps.core.queries import fetch_all, fetch_one, fetch_value
 from apps.core.scoping import ScopedModel
 from apps.crypto.inspection import first_foreign_key
 
@@ -153,11 +154,11 @@ def _looked(look: Callable[[str], Found], alias: str) -> Found:
 def _role(alias: str) -> Found:
     if settings.AS_OWNER:  # the migrating commands, which serve no requests
         return []
-    role, is_super, bypasses, owns = _row(
-        alias,
+    [(role, is_super, bypasses, owns)] = fetch_all(
         "select rolname, rolsuper, rolbypassrls, exists (select from pg_class where relowner = r.oid"
         " and relkind in ('r', 'p') and relnamespace = 'public'::regnamespace)"
         " from pg_roles r where rolname = current_user",
+        using=alias,
     )
     reasons = [
         said
@@ -182,11 +183,11 @@ def _role(alias: str) -> Found:
 
 def _walls(alias: str) -> Found:
     tables = tenant_tables()
-    rows = _rows(
-        alias,
+    rows = fetch_all(
         "select relname from pg_class where relname = any(%s) and relnamespace = 'public'::regnamespace"
         " and not (relrowsecurity and relforcerowsecurity) order by relname",
         [tables],
+        using=alias,
     )
     if not rows:
         return []
@@ -201,14 +202,14 @@ def _walls(alias: str) -> Found:
 
 def _divisible(alias: str) -> Found:
     """Whether every unique index contains the tenant, so that tables could be partitioned by it (docs/scaling.md)."""
-    rows = _rows(
-        alias,
+    rows = fetch_all(
         "select t.relname, array_agg(a.attname::text order by a.attnum) from pg_index i"
         " join pg_class t on t.oid = i.indrelid"
         " join pg_attribute a on a.attrelid = t.oid and a.attnum = any(i.indkey::int2[])"
         " where t.relname = any(%s) and t.relnamespace = 'public'::regnamespace and i.indisunique"
         " group by t.relname, i.indexrelid order by 1, 2",
         [tenant_tables()],
+        using=alias,
     )
     whole = [
         (table, tuple(columns))
@@ -232,8 +233,7 @@ def tenant_tables() -> list[str]:
 
 
 def _pgvector(alias: str) -> Found:
-    found = _rows(alias, "select extversion from pg_extension where extname = 'vector'")
-    version = found[0][0] if found else "none"
+    version = fetch_value("select extversion from pg_extension where extname = 'vector'", using=alias, default="none")
     numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
     if numbers >= OLDEST_PGVECTOR:
         return []
@@ -248,7 +248,7 @@ def _pgvector(alias: str) -> Found:
 
 def _separation(alias: str) -> Found:
     here = "select inet_server_addr()::text, inet_server_port(), current_database()"
-    if _row("default", here) == _row("keyring", here):
+    if fetch_one(here) == fetch_one(here, using="keyring"):
         return [
             Error(
                 "KEYRING_URL names the database that holds the data: a backup of one is a backup of both.",
@@ -256,11 +256,11 @@ def _separation(alias: str) -> Found:
                 id="memsync.E004",
             )
         ]
-    (app,) = _row("default", "select current_user::text")
-    opens = _rows(
-        "keyring",
+    app = fetch_value("select current_user::text")
+    opens = fetch_all(
         "select 1 from pg_roles where rolname = %s and has_database_privilege(oid, current_database(), 'connect')",
         [app],
+        using="keyring",
     )
     if not opens or settings.AS_OWNER:
         return []
@@ -291,7 +291,9 @@ def _deployment(alias: str) -> Found:
 
 
 def _logging(alias: str) -> Found:
-    rows = _rows(alias, "select name, setting from pg_settings where name = any(%s) order by name", [list(SILENT)])
+    rows = fetch_all(
+        "select name, setting from pg_settings where name = any(%s) order by name", [list(SILENT)], using=alias
+    )
     loud = [name for name, setting in rows if setting != SILENT[name]]
     if not loud:
         return []
@@ -307,8 +309,8 @@ def _logging(alias: str) -> Found:
 
 def _durability(alias: str) -> Found:
     found: Found = []
-    rows = dict(_rows(alias, "select name, setting from pg_settings where name in ('data_checksums', 'fsync')"))
-    if rows.get("data_checksums") == "off":
+    rows = fetch_all("select name, setting from pg_settings where name in ('data_checksums', 'fsync')", using=alias)
+    if ("data_checksums", "off") in rows:
         found.append(
             Warning(
                 f"The server of {alias} has no data checksums: a failing disk goes unnoticed until decryption fails.",
@@ -316,7 +318,7 @@ def _durability(alias: str) -> Found:
                 id="memsync.W003",
             )
         )
-    if rows.get("fsync") == "off":
+    if ("fsync", "off") in rows:
         found.append(
             Warning(
                 f"The server of {alias} does not wait for the disk: acknowledged writes are lost in a power failure.",
@@ -344,13 +346,3 @@ def _migrations(alias: str) -> Found:
             id="memsync.W005",
         )
     ]
-
-
-def _rows(alias: str, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(sql, params)
-        return list(cursor.fetchall())
-
-
-def _row(alias: str, sql: str) -> tuple[Any, ...]:
-    return _rows(alias, sql)[0]

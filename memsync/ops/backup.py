@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
+from apps.core.queries import fetch_value
 from apps.erasure import ledger
 from memsync.ops import dumps, manifest
 from memsync.ops.manifest import FORMAT, Kind, Manifest
@@ -75,7 +76,4 @@ def applied(alias: str) -> list[str]:
 
 
 def _lsn(alias: str) -> str:
-    with connections[alias].cursor() as cursor:
-        cursor.execute("select pg_current_wal_lsn()::text")
-        row = cursor.fetchone()
-    return str(row[0]) if row else ""
+    return str(fetch_value("select pg_current_wal_lsn()::text", using=alias))

@@ -17,6 +17,8 @@ from typing import Final
 from django.db import connections
 from psycopg.sql import SQL, Identifier
 
+from apps.core.queries import fetch_value
+
 _ENVIRONMENT: Final = {
     "host": "PGHOST",
     "port": "PGPORT",
@@ -45,10 +47,7 @@ class Programs:
 
 def server_version(alias: str) -> str:
     """Version of the connection's server: ``18.4``."""
-    with connections[alias].cursor() as cursor:
-        cursor.execute("show server_version")
-        row = cursor.fetchone()
-    return str(row[0]).split()[0] if row else ""
+    return str(fetch_value("show server_version", using=alias)).split()[0]
 
 
 def find_programs(alias: str) -> Programs:

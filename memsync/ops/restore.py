@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
+from apps.core.queries import fetch_all, fetch_value
 from apps.crypto.services import follow_keyring
 from apps.erasure import ledger
 from apps.erasure.models import ErasureEntry
@@ -106,26 +107,21 @@ def _refuse_newer(kind: Kind, made: Manifest) -> None:
 def _refuse_company() -> None:
     """Refuse while others are connected: connections opened before the mark have not seen it."""
     for alias in ALIASES.values():
-        with connections[alias].cursor() as cursor:
-            cursor.execute(
-                "select coalesce(usename, '?'), count(*) from pg_stat_activity where datname = current_database() "
-                "and backend_type = 'client backend' and pid <> pg_backend_pid() group by 1 order by 1"
-            )
-            others = cursor.fetchall()
+        others = fetch_all(
+            "select coalesce(usename, '?'), count(*) from pg_stat_activity where datname = current_database() "
+            "and backend_type = 'client backend' and pid <> pg_backend_pid() group by 1 order by 1",
+            using=alias,
+        )
         if others:
             who = ", ".join(f"{role} ({count})" for role, count in others)
             raise RestoreRefused(f"Others are connected: {who}. Stop web server, worker and beat first.")
 
 
 def _holds_rows(kind: Kind) -> bool:
-    with connections[ALIASES[kind]].cursor() as cursor:
-        cursor.execute("select to_regclass(%s)", [f"public.{HELD[kind]}"])
-        row = cursor.fetchone()
-        if not row or row[0] is None:
-            return False
-        cursor.execute(f"select exists (select from {HELD[kind]})")  # noqa: S608  (a table of ours)
-        row = cursor.fetchone()
-    return bool(row and row[0])
+    alias, table = ALIASES[kind], HELD[kind]
+    if fetch_value("select to_regclass(%s)", [f"public.{table}"], using=alias) is None:
+        return False
+    return bool(fetch_value(f"select exists (select from {table})", using=alias))  # noqa: S608  (a table of ours)
 
 
 def _refuse_unshredding(file: Path, programs: dumps.Programs, data: Manifest | None) -> None:
@@ -144,10 +140,8 @@ def _refuse_unshredding(file: Path, programs: dumps.Programs, data: Manifest | N
 
 
 def _entries_at_hand() -> Iterable[ErasureEntry]:
-    with connections["keyring"].cursor() as cursor:
-        cursor.execute("select to_regclass(%s)", [f"public.{LEDGER}"])
-        row = cursor.fetchone()
-    return ledger.entries() if row and row[0] is not None else []
+    table = fetch_value("select to_regclass(%s)", [f"public.{LEDGER}"], using="keyring")
+    return ledger.entries() if table is not None else []
 
 
 def _target(row: dict[str, str | None]) -> tuple[str, ...]:

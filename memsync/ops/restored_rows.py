@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from apps.core.errors import Unavailable
+from apps.core.queries import execute
 
 MARK: Final = "memsync_restoring"
 _mine = False  # whether this process runs the restore
@@ -40,13 +41,11 @@ def is_marked() -> bool:
 
 
 def mark() -> None:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(f"create schema if not exists {MARK}")
+    execute(f"create schema if not exists {MARK}")
 
 
 def unmark() -> None:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(f"drop schema if exists {MARK}")
+    execute(f"drop schema if exists {MARK}")
 
 
 def watch() -> None:

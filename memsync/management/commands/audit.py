@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import DataError, connections, transaction
+from django.db import DataError, transaction
 from django.utils import timezone
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -22,6 +22,7 @@ from apps.audit.chain import Entry, NotAnEntry
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed
 from apps.audit.selectors import AuditFilter, all_entries, all_heads, count_rows, list_events
 from apps.core.admin import OPERATOR
+from apps.core.queries import execute, fetch_value
 from apps.tenants.selectors import get_tenant
 from apps.transparency import checkpoints
 from apps.transparency.self_check import export_lines
@@ -249,10 +250,9 @@ def _unfounded(given: list[Signed]) -> VerificationFinding:
 @contextmanager
 def _snapshot() -> Iterator[None]:
     """Read everything as the operator in one snapshot: events recorded meanwhile are left to the next run."""
-    with transaction.atomic(using=OPERATOR), connections[OPERATOR].cursor() as cursor:
-        cursor.execute("set transaction isolation level repeatable read, read only")
-        cursor.execute("select row_security_active('audit_auditevent')")
-        if cursor.fetchone() == (True,):
+    with transaction.atomic(using=OPERATOR):
+        execute("set transaction isolation level repeatable read, read only", using=OPERATOR)
+        if fetch_value("select row_security_active('audit_auditevent')", using=OPERATOR):
             raise CommandError(NOT_THE_OPERATOR)
         yield
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.core.checks import ERROR, Tags, run_checks
-from django.db import connections
 
+from apps.core.clock import database_time
+from apps.core.queries import fetch_all
 from memsync import checks
 from memsync.ops.doctor.findings import GIB, HINTS, DoctorFinding, Visit, fail, ok, warn
 
@@ -37,32 +38,26 @@ def _checked(part: str, messages: list[Any], well: str) -> Iterator[DoctorFindin
 
 def check_database(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the main database answers, with its version."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(
-            "select current_setting('server_version'), current_user::text, pg_database_size(current_database()),"
-            " (select extversion from pg_extension where extname = 'vector')"
-        )
-        server, role, size, pgvector = cursor.fetchone()
+    [(server, role, size, pgvector)] = fetch_all(
+        "select current_setting('server_version'), current_user::text, pg_database_size(current_database()),"
+        " (select extversion from pg_extension where extname = 'vector')"
+    )
     yield ok("database", f"PostgreSQL {server}, pgvector {pgvector}, as {role}, {size / GIB:.2f} GiB")
 
 
 def check_keyring_database(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the keyring database answers, with its version."""
-    with connections["keyring"].cursor() as cursor:
-        cursor.execute("select current_setting('server_version'), current_user::text")
-        server, role = cursor.fetchone()
+    [(server, role)] = fetch_all("select current_setting('server_version'), current_user::text", using="keyring")
     yield ok("keyring", f"PostgreSQL {server}, as {role}")
 
 
 def check_free_connections(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the main database's server has connections left."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(
-            "select count(*), current_setting('max_connections')::int"
-            " - current_setting('superuser_reserved_connections')::int - current_setting('reserved_connections')::int"
-            " from pg_stat_activity where backend_type = 'client backend'"
-        )
-        used, most = cursor.fetchone()
+    [(used, most)] = fetch_all(
+        "select count(*), current_setting('max_connections')::int"
+        " - current_setting('superuser_reserved_connections')::int - current_setting('reserved_connections')::int"
+        " from pg_stat_activity where backend_type = 'client backend'"
+    )
     said = f"{used} of {most} are open"
     if used > ROOM * most:
         yield warn("connections", said, HINTS["connections"])
@@ -73,9 +68,7 @@ def check_free_connections(visit: Visit) -> Iterator[DoctorFinding]:
 def check_clock(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the clocks of this machine and of the database agree."""
     before = datetime.now(UTC)
-    with connections["default"].cursor() as cursor:
-        cursor.execute("select clock_timestamp()")
-        (there,) = cursor.fetchone()
+    there = database_time()
     skew = abs(there - (before + (datetime.now(UTC) - before) / 2))
     said = f"{skew.total_seconds():.3f} s between this machine and the database"
     hint = "Keep both by NTP: keys, sessions and expiry go by the clock."
