@@ -145,11 +145,12 @@ def test_bulk_adds_balance(
 @SLOW
 @given(text=TEXTS, again=TEXTS)
 def test_references_balance(scope: Scope, text: str, again: str) -> None:
-    """A reference that stored something stands for that, whatever comes under it: an outcome for each memory."""
+    """A reference stands for the memories that it stored or repeated, whatever comes under it: an outcome for each."""
     reference = secrets.token_hex(8)
     (first,) = remember(scope, [proposed(text, client_ref=reference)], now=NOW)
     more = proposed(again, client_ref=reference)
-    inputs = len(first.memory_ids) if first.is_stored else parts(more)
+    known = {made.memory_id for made in first.decisions if made.memory_id}
+    inputs = len(known) or parts(more)
 
     settled(scope, lambda: remember(scope, [more], now=NOW), inputs=inputs)
 
