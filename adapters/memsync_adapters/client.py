@@ -46,14 +46,14 @@ class MemsyncError(Exception):
 class Client:
     """One end user's data.  url and api_key default to MEMSYNC_URL and MEMSYNC_API_KEY.
 
-    tenant_id: the tenant's own name, or a namespace within it with end users of its own.
+    tenant_id: a namespace within the key's tenant, with end users of its own; by default the tenant itself.
     """
 
     def __init__(
         self,
         user_id: str,
         *,
-        tenant_id: str = "default",
+        tenant_id: str | None = None,
         url: str | None = None,
         api_key: str | None = None,
         timeout: float = 30.0,
@@ -110,7 +110,7 @@ class Client:
         return self._clients[loop]
 
     def _request(self, client: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
-        owner = {"tenant_id": self.tenant_id, "user_id": self.user_id}
+        owner = {"user_id": self.user_id} | ({} if self.tenant_id is None else {"tenant_id": self.tenant_id})
         return client.build_request("POST", call.path, json=owner | dict(call.body))
 
 

@@ -339,6 +339,14 @@ def test_tenants_own_name_means_its_plain_end_users(alice: Caller) -> None:
     assert answer.json()["memories"][0]["text"] == "My dog is called Rex."
 
 
+def test_without_a_tenant_the_keys_own_is_meant(alice: Caller) -> None:
+    alice.add("I live in Lisbon.")
+
+    answer: Any = alice.as_user(None)("POST", "/v1/memory/query", {"user_id": "alice", "prompt": "Where do I live?"})
+
+    assert [memory["raw_text"] for memory in answer.json()["memories"]] == ["I live in Lisbon."]
+
+
 @pytest.mark.parametrize("namespace", ["default", "globex", "ACME", "acme ", "acme:alice"])
 def test_other_strings_are_namespaces_of_their_own(
     namespace: str, alice: Caller, globex: OpenedTenant, acme: OpenedTenant

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
+from apps.apikeys.onboarding import OpenedTenant
+from apps.projects.scope import Environment
 from memsync_adapters import Client
 from tests.frameworks.judges import WaitFor
 from tests.running import Up
+from tests.sdk.conftest import SERVER, Recording
 
 MakeClient = Callable[..., Client]
 
@@ -60,6 +64,16 @@ def make_client(clients: list[Client]) -> MakeClient:
 @pytest.fixture
 def client(make_client: MakeClient) -> Client:
     return make_client()
+
+
+@pytest.fixture
+def of_acme(acme: OpenedTenant) -> Iterator[Client]:
+    """A client of the server in this process, for alice of the tenant acme."""
+    client = Client("alice", url=SERVER, api_key=acme.keys[Environment.PRODUCTION])
+    client.close()
+    client._client = httpx.Client(**client._options, transport=Recording())
+    yield client
+    client.close()
 
 
 @pytest.fixture

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from apps.apikeys.onboarding import OpenedTenant
+from apps.projects.scope import Environment
+from tests.api.conftest import Caller
 from tests.frameworks.conftest import MakeClient
 from tests.frameworks.judges import WaitFor, assert_passes, installed
 
@@ -46,6 +49,15 @@ class TestMemsyncRetriever(RetrieversIntegrationTests):
 
     def test_ainvoke_of_theirs(self, retriever: Any, wait_for: WaitFor) -> None:
         assert_passes(super().test_ainvoke_returns_documents, retriever, wait_for=wait_for)
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_memories_are_those_of_the_end_user_of_the_keys_tenant(of_acme: Client, acme: OpenedTenant) -> None:
+    Caller(acme.keys[Environment.PRODUCTION]).as_user(of_acme.user_id).add("I live in Lisbon.")
+
+    (found,) = MemsyncRetriever(client=of_acme).invoke("Where do I live?")
+
+    assert found.page_content == "I live in Lisbon."
 
 
 def test_documents_are_found_asynchronously(client: Client, wait_for: WaitFor) -> None:

@@ -90,7 +90,7 @@ class AddTurnView(NamedView):
         same time, sent again within 30 days is a replay and changes nothing.
         """
         fields = self.read(AddTurnInput)
-        person = self.named(fields["tenant_id"], fields["user_id"])
+        person = self.named(fields)
         taken = take_turn(self.scope(writes=True), person, _turn(fields), now=self.now())
         return Response(_body(taken), status=201)
 

@@ -144,7 +144,7 @@ class AppendHistoryView(NamedView):
         fields = self.read(AppendHistoryInput)
         appended = append_history(
             self.scope(writes=True),
-            self.named(fields["tenant_id"], fields["user_id"]),
+            self.named(fields),
             fields["session_id"],
             [_new(turn) for turn in fields["turns"]],
             source=fields["source"],
@@ -180,7 +180,7 @@ class ListHistoryView(NamedView):
         fields = self.read(ListHistoryInput)
         session_id = fields.get("session_id")
         found = read(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             session_id,
             source=fields.get("source"),
             limit=fields["limit"] or (LATEST if session_id is None else 0),
@@ -202,7 +202,7 @@ class DeleteHistoryView(NamedView):
         """Permanently delete a session, or turns by ID.  Absent IDs are not in the response."""
         fields = self.read(DeleteHistoryInput)
         deleted = delete_history(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             session_id=fields.get("session_id"),
             turn_ids=fields.get("ids", ()),
             source=fields.get("source"),

@@ -68,7 +68,7 @@ class ListView(NamedView):
             raise invalid(refused, place="path") from None
         page = self.read_parameters(PageInput)
         listed = list_memories(
-            self.reader_of(**owner, spans=True),
+            self.reader_of(owner, spans=True),
             limit=min(page["limit"], LONGEST) or None,
             offset=page["offset"],
             now=self.now(),

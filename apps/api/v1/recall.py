@@ -100,7 +100,7 @@ class PromptView(NamedView):
     """What both ways of asking have in common."""
 
     def found(self, fields: Mapping[str, Any]) -> Recall:
-        scope = self.reader_of(fields["tenant_id"], fields["user_id"], spans=True)
+        scope = self.reader_of(fields, spans=True)
         return recall(
             scope,
             Plaintext(fields["prompt"][:MAX_QUERY]),

@@ -193,7 +193,7 @@ class PutStateView(NamedView):
         fields = self.read(PutStateInput)
         stored = put_state(
             self.scope(writes=True),
-            self.named(fields["tenant_id"], fields["user_id"]),
+            self.named(fields),
             new_state(fields, fields["source"], now=self.now()),
             extract=fields["extract"],
             replace_facts=fields["replace_derived_facts"],
@@ -225,7 +225,7 @@ class GetStateView(NamedView):
         """Read an item; `item` is null if there is none."""
         fields = self.read(PlaceInput)
         item = state_queries.find(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             fields["namespace"],
             fields["key"],
             source=fields["source"],
@@ -249,7 +249,7 @@ class ListStateView(NamedView):
         """List the items of a namespace and its children, by default those changed last first."""
         fields = self.read(ListStateInput)
         found = state_queries.list_items(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             fields["namespace_prefix"],
             source=fields["source"],
             where=fields.get("filter"),
@@ -280,7 +280,7 @@ class SearchStateView(NamedView):
         """
         fields = self.read(SearchStateInput)
         found = state_queries.search(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             Plaintext(fields["query"][:MAX_QUERY]),
             fields["namespace_prefix"],
             source=fields["source"],
@@ -306,7 +306,7 @@ class DeleteStateView(NamedView):
         """Permanently delete keys of a namespace, or all of it.  Child namespaces are not affected."""
         fields = self.read(DeleteStateInput)
         deleted = delete_state(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             fields["namespace"],
             fields.get("keys"),
             source=fields["source"],
@@ -329,7 +329,7 @@ class NamespacesView(NamedView):
         """List the namespaces that have items, in alphabetical order."""
         fields = self.read(NamespacesInput)
         found = state_queries.list_namespaces(
-            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            self.reader_of(fields),
             fields["prefix"],
             source=fields["source"],
             suffix=fields["suffix"],

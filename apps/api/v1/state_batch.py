@@ -88,7 +88,7 @@ class BatchStateView(NamedView):
             Removal(namespace=tuple(one["namespace"]), key=one["key"], source=source, if_version=one.get("if_version"))
             for one in fields["deletes"]
         ]
-        named = self.named(fields["tenant_id"], fields["user_id"])
+        named = self.named(fields)
         done = change_state(self.scope(writes=True), named, [*puts, *deletes], now=now)
         return Response(
             {

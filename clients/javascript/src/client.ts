@@ -23,7 +23,7 @@ export interface MemsyncOptions {
   apiKey?: string;
   /** Whose memory it is; any ID of yours. By default `MEMSYNC_END_USER`. */
   endUser?: string;
-  /** The tenant's name, for turns, lists and state; any other string is a namespace of its own within the tenant. */
+  /** A namespace within the key's tenant, with end users of its own, for turns, lists and state; by default the tenant itself. */
   tenant?: string;
   /** Milliseconds for each attempt; 30,000 by default. */
   timeout?: number;
@@ -36,17 +36,18 @@ const PAGE = 100;
 
 export class Memsync {
   readonly endUser: string | undefined;
-  readonly tenant: string;
+  readonly tenant: string | undefined;
   readonly turns: Turns;
   readonly state: State;
   readonly #transport: Transport;
+  #ownTenant: string | undefined;
 
   constructor(options: MemsyncOptions = {}) {
     const url = options.url ?? environment("MEMSYNC_URL") ?? "http://127.0.0.1:8000";
     const apiKey = options.apiKey ?? environment("MEMSYNC_API_KEY");
     if (!apiKey) throw new TypeError("Memsync needs an apiKey, or MEMSYNC_API_KEY.");
     this.endUser = options.endUser ?? environment("MEMSYNC_END_USER");
-    this.tenant = options.tenant ?? "default";
+    this.tenant = options.tenant;
     this.#transport = new Transport({
       url: url.replace(/\/+$/, ""),
       apiKey,
@@ -60,7 +61,7 @@ export class Memsync {
 
   /** The same client for another end user. */
   for(endUser: string): Memsync {
-    return new Memsync({ ...this.#transport.options, tenant: this.tenant, endUser });
+    return new Memsync({ ...this.#transport.options, ...(this.tenant !== undefined && { tenant: this.tenant }), endUser });
   }
 
   /** Store a text. What is not worth keeping is not stored: the answer's `status` is then `skipped`, with the `reason`. */
@@ -102,8 +103,10 @@ export class Memsync {
   /** Every memory, newest first, with IDs such as `m_12`. */
   list(options: { pageSize?: number } & RequestOptions = {}): AsyncGenerator<Schema<"ListOutput">["memories"][number]> {
     const { pageSize = PAGE, ...request } = options;
-    const path = `/v1/memory/${encodeURIComponent(this.tenant)}/${encodeURIComponent(this.#named())}/list`;
+    const endUser = encodeURIComponent(this.#named());
     return entries(pageSize, async (offset, limit) => {
+      const tenant = this.tenant ?? (this.#ownTenant ??= await this.#tenantOfKey(request));
+      const path = `/v1/memory/${encodeURIComponent(tenant)}/${endUser}/list`;
       const page = await this.#transport.call<Schema<"ListOutput">>("GET", path, { ...request, query: { offset, limit } });
       return page.memories;
     });
@@ -160,12 +163,17 @@ export class Memsync {
     return this.endUser;
   }
 
-  #owner(): { tenant_id: string; user_id: string } {
-    return { tenant_id: this.tenant, user_id: this.#named() };
+  async #tenantOfKey(options: RequestOptions): Promise<string> {
+    return (await this.#transport.call<Schema<"PingOutput">>("GET", "/v1/ping/", options)).org_id;
+  }
+
+  #owner(): Named {
+    return { ...(this.tenant !== undefined && { tenant_id: this.tenant }), user_id: this.#named() };
   }
 }
 
-type Owner = () => { tenant_id: string; user_id: string };
+type Named = { tenant_id?: string; user_id: string };
+type Owner = () => Named;
 type OfOwner<Input> = Omit<Input, "tenant_id" | "user_id">;
 
 /** Conversations: turns that memories are extracted from, and turns that are stored. */

@@ -50,6 +50,23 @@ test("the key, the end user and the body are sent", async () => {
   assert.deepEqual(JSON.parse(body), { query: "Where do I live?", k: 3 });
 });
 
+test("without a tenant, turns leave it to the server and lists ask once whose key it is", async () => {
+  let body = "";
+  answers = [
+    (request, response) => request.on("data", (piece) => (body += piece)).on("end", () => json(200, {})(request, response)),
+    json(200, { org_id: "a/b" }),
+  ];
+  const own = memory();
+
+  await own.turns.list({});
+  for await (const _ of own.list()) assert.fail();
+  for await (const _ of own.list()) assert.fail();
+
+  assert.deepEqual(JSON.parse(body), { user_id: "алиса" });
+  const lists = `/v1/memory/a%2Fb/${encodeURIComponent("алиса")}/list?offset=0&limit=100`;
+  assert.deepEqual(asked.map((request) => request.url), ["/v1/history/list", "/v1/ping/", lists, lists]);
+});
+
 test("a request that meets a limit is sent again when the server allows it", async () => {
   answers = [limited("1"), json(201, { id: 1 })];
   const begun = Date.now();
