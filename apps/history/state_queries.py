@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Q
 
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
@@ -101,6 +101,7 @@ def search(
     source: str,
     where: Filter | None = None,
     limit: int,
+    offset: int = 0,
     now: datetime,
 ) -> Found:
     """The items in a namespace and below it that match the query, best first; of the 5,000 changed last.
@@ -125,8 +126,9 @@ def search(
             scope, rows, cipher, query, asked, now=now
         )
         best = sorted((state_id for state_id in scores if scores[state_id] > 0), key=lambda one: (-scores[one], -one))
-        found = {row.pk: row for row in rows.filter(pk__in=best[:limit])}
-    items = _opened(scope, [found[state_id] for state_id in best[:limit]], cipher, scores=scores, now=now)
+        page = best[offset : offset + limit]
+        found = {row.pk: row for row in rows.filter(pk__in=page)}
+    items = _opened(scope, [found[state_id] for state_id in page], cipher, scores=scores, now=now)
     return Found(items=items, total=len(best))
 
 
@@ -151,8 +153,7 @@ def list_namespaces(
     with tenant_transaction(scope):
         # It is enough to decrypt one row of each namespace.
         below = rows_below(scope, cipher, source, prefix, now=now)
-        first = below.filter(namespace_mac=OuterRef("namespace_mac")).order_by("pk").values("pk")[:1]
-        rows = list(below.filter(pk=Subquery(first)).order_by("pk"))
+        rows = list(below.order_by("namespace_mac", "pk").distinct("namespace_mac").defer("embedding_ct"))
     ending = tuple(suffix)
     names_there = (one.namespace for one in _opened(scope, rows, cipher, now=now))
     found = {name[:max_depth] for name in names_there if not ending or name[-len(ending) :] == ending}

@@ -111,6 +111,7 @@ class SearchStateInput(StateInput):
     namespace_prefix = Names(default=tuple, max_length=DEEPEST)
     filter = ValueFilter(required=False)
     limit = Clamped(lowest=1, highest=MOST_FOUND, default=10)
+    offset = Clamped(lowest=0, highest=2**53, default=0)
 
 
 class DeleteStateInput(StateInput):
@@ -286,6 +287,7 @@ class SearchStateView(NamedView):
             source=fields["source"],
             where=fields.get("filter"),
             limit=fields["limit"],
+            offset=fields["offset"],
             now=self.now(),
         )
         return Response({"items": _items(found.items), "total": found.total})
