@@ -56,6 +56,7 @@ class MemoryFiles:
         path = _path(command.path)
         if path == [ROOT] or (yield from self.state.find(path, limit=1)):
             raise ToolError(f"File {command.path} already exists")
+        yield from self._check_directories(path)
         try:
             yield from self._write(path, command.file_text, "0")
         except MemsyncError as error:
@@ -116,6 +117,9 @@ class MemoryFiles:
             raise ToolError("Cannot rename the /memories directory itself")
         if new == [ROOT] or (yield from self._find(new)) or (yield from self.state.find(new, limit=1)):
             raise ToolError(f"The destination {command.new_path} already exists")
+        if new[: len(old)] == old:
+            raise ToolError(f"Cannot rename {command.old_path} to a path within itself")
+        yield from self._check_directories(new)
         item = yield from self._find(old)
         moved = [item] if item else (yield from self.state.find_all(old))
         if not moved:
@@ -137,6 +141,12 @@ class MemoryFiles:
 
     def _find(self, path: Path) -> Steps[Json | None]:
         return None if path == [ROOT] else (yield from self.state.get(path[:-1], path[-1]))
+
+    def _check_directories(self, path: Path) -> Steps[None]:
+        """Raises ToolError if a file is where the path has a directory."""
+        for end in range(2, len(path)):
+            if (yield from self._find(path[:end])):
+                raise ToolError(f"The path /{'/'.join(path[:end])} is not a directory.")
 
     def _read(self, path: Path, shown: str) -> Steps[Json]:
         item = yield from self._find(path)

@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 import httpx
 
 PAGE: Final = 100  # items of a page, changes of a batch, turns of an append
+MOST_LISTED: Final = 5_000  # items or namespaces of one request
+MOST_FOUND: Final = 100  # items of one search
 MOST_TURNS: Final = 5_000  # of one request
 
 Json = dict[str, Any]
@@ -189,9 +191,13 @@ class State:
         return items
 
     def namespaces(self, **options: Any) -> Steps[list[list[str]]]:
-        answer = yield self._call("namespaces", **options)
-        names: list[list[str]] = answer["namespaces"]
-        return names
+        """All namespaces that have items, sorted.  options: such as ``prefix`` and ``suffix``."""
+        names: list[list[str]] = []
+        while True:
+            answer = yield self._call("namespaces", limit=MOST_LISTED, offset=len(names), **options)
+            names += answer["namespaces"]
+            if len(names) >= answer["total"]:
+                return names
 
     def delete(self, namespace: Sequence[str], keys: Sequence[str] | None = None) -> Steps[int]:
         """Delete keys of a namespace, or all of it; returns how many there were."""

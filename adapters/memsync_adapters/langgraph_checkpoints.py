@@ -22,11 +22,11 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from memsync_adapters.client import PAGE, Client, Json, MemsyncError, State, Steps
+from memsync_adapters.client import MOST_LISTED, PAGE, Client, Json, MemsyncError, State, Steps
 
 CHECKPOINTS: Final = "checkpoints"
 WRITES: Final = "writes"
-MOST_WRITES: Final = 5_000
+STRATEGIES: Final = ("keep_latest", "delete")  # of prune
 
 Place = list[str]  # of a checkpoint namespace in a thread
 # The class has a method named list.
@@ -133,11 +133,11 @@ class MemsyncSaver(BaseCheckpointSaver[int]):
         if checkpoint_id := get_checkpoint_id(config):
             item = yield from self.state.get([*place, CHECKPOINTS], checkpoint_id)
         else:
-            newest = yield from self.state.find([*place, CHECKPOINTS], order="-created_at", limit=1)
+            newest = yield from self._newest_first(place, 1)
             item = newest[0] if newest else None
         if item is None:
             return None
-        writes = yield from self.state.find([*place, WRITES, item["key"]], limit=MOST_WRITES)
+        writes = yield from self.state.find([*place, WRITES, item["key"]], limit=MOST_LISTED)
         return self._opened(place, item, writes)
 
     def _list(
@@ -156,7 +156,7 @@ class MemsyncSaver(BaseCheckpointSaver[int]):
                     continue
                 if limit is not None and len(found) >= limit:
                     return found
-                writes = yield from self.state.find([*place, WRITES, item["key"]], limit=MOST_WRITES)
+                writes = yield from self.state.find([*place, WRITES, item["key"]], limit=MOST_LISTED)
                 found.append(self._opened(place, item, writes))
         return found
 
@@ -203,9 +203,9 @@ class MemsyncSaver(BaseCheckpointSaver[int]):
                 return
 
     def _delete_for_runs(self, run_ids: Sequence[str]) -> Steps[None]:
-        for run_id in run_ids:
-            while some := (yield from self.state.find(filter={"run": run_id}, limit=PAGE)):
-                for item in some:
+        for place in (yield from self._places({})):
+            for item in (yield from self.state.find_all([*place, CHECKPOINTS])):
+                if item["value"]["run"] in run_ids:
                     yield from self._delete(item)
 
     def _delete(self, item: Json) -> Steps[None]:
@@ -221,6 +221,8 @@ class MemsyncSaver(BaseCheckpointSaver[int]):
 
     def _prune(self, thread_ids: Sequence[str], strategy: str) -> Steps[None]:
         """Channels that keep deltas need their ancestors: do not prune threads that have any."""
+        if strategy not in STRATEGIES:
+            raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}.")
         for thread_id in thread_ids:
             if strategy == "delete":
                 yield from self.state.delete_below([str(thread_id)])
@@ -236,13 +238,15 @@ class MemsyncSaver(BaseCheckpointSaver[int]):
         prefix = [str(asked["thread_id"])] if "thread_id" in asked else []
         if prefix and asked.get("checkpoint_ns") is not None:
             return [[*prefix, f"/{asked['checkpoint_ns']}"]]
-        names = yield from self.state.namespaces(prefix=prefix, suffix=[CHECKPOINTS], limit=5_000)
+        names = yield from self.state.namespaces(prefix=prefix, suffix=[CHECKPOINTS])
         return [name[:2] for name in names]
 
     def _newest_first(self, place: Place, most: int | None = None) -> Steps[Items]:
+        """Checkpoints by their ids, which sort by time.  most: of the 5,000 stored last, so many."""
         if most is not None and most <= PAGE:
-            return (yield from self.state.find([*place, CHECKPOINTS], order="-created_at", limit=max(most, 1)))
-        return (yield from self.state.find_all([*place, CHECKPOINTS]))[::-1]
+            return (yield from self.state.find([*place, CHECKPOINTS], order="-key", limit=max(most, 1)))
+        items = yield from self.state.find_all([*place, CHECKPOINTS])
+        return sorted(items, key=lambda item: str(item["key"]), reverse=True)
 
     def _opened(self, place: Place, item: Json, writes: Sequence[Json]) -> CheckpointTuple:
         value, parent = item["value"], item["value"]["parent"]

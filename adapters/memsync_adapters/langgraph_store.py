@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from langgraph.store.base import (
     BaseStore,
@@ -22,10 +22,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from memsync_adapters.client import Client, Json, State, Steps
-
-MOST_FOUND: Final = 100  # results of a search by meaning
-MOST_NAMES: Final = 5_000
+from memsync_adapters.client import MOST_FOUND, MOST_LISTED, Client, Json, State, Steps
 
 Namespace = tuple[str, ...]
 
@@ -34,7 +31,7 @@ class MemsyncStore(BaseStore):
     """Items of one end user; several stores differ by their ``source``.
 
     The server embeds, so that of ``index`` only ``fields`` counts.  ``ttl`` counts from the last put: reads do not
-    extend it, and expired items are never returned.
+    extend it, and expired items are never returned.  A query or a filter looks at the 5,000 items changed last.
     """
 
     supports_ttl = True
@@ -90,17 +87,24 @@ class MemsyncStore(BaseStore):
             texts = [text for path in fields for text in get_text_at_path(op.value, tokenize_path(path))]
             put |= {"text": "\n".join(texts)} if texts else {"index": False}
         if op.ttl is not None:
-            put["ttl_seconds"] = max(1, math.ceil(op.ttl * 60))
+            if op.ttl <= 0:
+                raise ValueError("ttl must be more than 0 minutes.")
+            put["ttl_seconds"] = math.ceil(op.ttl * 60)
         return put
 
     def _search(self, op: SearchOp) -> Steps[list[SearchItem]]:
         options = {"filter": op.filter} if op.filter else {}
-        if op.query:
-            limit = min(op.offset + op.limit, MOST_FOUND)
-            found = yield from self.state.search(op.query, op.namespace_prefix, limit=limit, **options)
-            found = found[op.offset :]
-        else:
-            found = yield from self.state.find(op.namespace_prefix, limit=op.limit, offset=op.offset, **options)
+        most = MOST_FOUND if op.query else MOST_LISTED
+        found: list[Json] = []
+        while (left := min(op.limit - len(found), most)) > 0:
+            page = options | {"limit": left, "offset": op.offset + len(found)}
+            if op.query:
+                some = yield from self.state.search(op.query, op.namespace_prefix, **page)
+            else:
+                some = yield from self.state.find(op.namespace_prefix, **page)
+            found += some
+            if len(some) < left:
+                break
         return [SearchItem(**_fields(item), score=item.get("score")) for item in found]
 
     def _namespaces(self, op: ListNamespacesOp) -> Steps[list[Namespace]]:
@@ -108,12 +112,7 @@ class MemsyncStore(BaseStore):
         conditions = op.match_conditions or ()
         paths = [one.path for one in conditions if one.match_type == "prefix"]
         prefix = max((_literal(path) for path in paths), key=len, default=())
-        found: list[Namespace] = []
-        while True:
-            some = yield from self.state.namespaces(prefix=list(prefix), limit=MOST_NAMES, offset=len(found))
-            found += [tuple(one) for one in some]
-            if len(some) < MOST_NAMES:
-                break
+        found = [tuple(one) for one in (yield from self.state.namespaces(prefix=list(prefix)))]
         names = {one[: op.max_depth] for one in found if all(_matches(one, condition) for condition in conditions)}
         return sorted(names)[op.offset : op.offset + op.limit]
 

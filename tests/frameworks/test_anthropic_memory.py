@@ -119,6 +119,22 @@ def test_directories_are_renamed_and_cleared(client: Client) -> None:
     assert call(client, "view", path="/memories").endswith("0B\t/memories")
 
 
+def test_nothing_is_below_a_file_or_within_itself(client: Client) -> None:
+    for path in ("a.txt", "d/b.txt"):
+        call(client, "create", path=f"/memories/{path}", file_text="x")
+
+    with pytest.raises(Exception, match=r"/memories/a\.txt is not a directory"):
+        call(client, "create", path="/memories/a.txt/b/c", file_text="x")
+    for old in ("d", "a.txt"):
+        with pytest.raises(Exception, match="within itself"):
+            call(client, "rename", old_path=f"/memories/{old}", new_path=f"/memories/{old}/inner")
+    with pytest.raises(Exception, match=r"/memories/d/b\.txt is not a directory"):
+        call(client, "rename", old_path="/memories/a.txt", new_path="/memories/d/b.txt/a")
+
+    files = client.run(MemsyncMemoryTool(client).files.state.find_all())
+    assert sorted(item["key"] for item in files) == ["a.txt", "b.txt"]
+
+
 def test_what_is_too_large_is_refused_in_words(client: Client) -> None:
     with pytest.raises(Exception, match="too large"):
         call(client, "create", path="/memories/huge.txt", file_text="line\n" * 1_200_000)

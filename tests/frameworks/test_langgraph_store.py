@@ -9,6 +9,7 @@ installed("langgraph", "psycopg_pool", "pytest_mock")
 
 from langgraph.store.base import GetOp, PutOp  # noqa: E402
 
+from memsync_adapters import Client  # noqa: E402
 from memsync_adapters.langgraph_store import MemsyncStore  # noqa: E402
 
 pytestmark = pytest.mark.e2e
@@ -111,3 +112,26 @@ def test_last_put_of_a_batch_counts_and_reads_come_before(store: MemsyncStore) -
     found = store.get(("n",), "k")
     assert found is not None
     assert found.value == {"v": 2}
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_a_search_returns_as_many_items_as_were_asked_for(of_acme: Client) -> None:
+    store = MemsyncStore(of_acme)
+    store.batch([PutOp(("n",), f"{number:03}", {"text": "tea"}, index=False) for number in range(120)])
+
+    found = [item.key for item in store.search(("n",), query="tea", limit=110)]
+    rest = [item.key for item in store.search(("n",), query="tea", limit=20, offset=110)]
+
+    assert (len(found), len(rest)) == (110, 10)
+    assert len({*found, *rest}) == 120
+    assert store.search(("n",), limit=0) == store.search(("n",), query="tea", limit=0) == []
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_a_time_to_live_that_is_over_is_refused(of_acme: Client) -> None:
+    store = MemsyncStore(of_acme)
+
+    with pytest.raises(ValueError, match="more than 0"):
+        store.put(("n",), "k", {"a": 1}, ttl=-1)
+
+    assert store.get(("n",), "k") is None
