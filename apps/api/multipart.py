@@ -13,6 +13,7 @@ from rest_framework.parsers import BaseParser
 
 from apps.core.errors import Malformed, TooLarge
 
+LATIN_1: Final = "latin-1"
 OVERHEAD: Final = 64 * 1024  # bytes of a form besides its file
 
 
@@ -53,8 +54,8 @@ class FormParser(BaseParser):
         handler, counted = _InMemory(limit), _Counted(stream)
         try:
             # Django would replace invalid UTF-8; Latin-1 preserves every byte, so that invalid UTF-8 is refused below.
-            fields, _ = MultiPartParser(request.META, cast(Any, counted), [handler], "latin-1").parse()
-            form: dict[str, Any] = {name: str(fields[name]).encode("latin-1").decode() for name in fields}
+            fields, _ = _Latin1Parser(request.META, cast(Any, counted), [handler], LATIN_1).parse()
+            form: dict[str, Any] = {name: _as_utf8(str(fields[name])) for name in fields}
         except (MultiPartParserError, TooManyFieldsSent, TooManyFilesSent, UnicodeError):
             raise NotAForm from None
         except RequestDataTooBig:
@@ -71,6 +72,18 @@ class FormParser(BaseParser):
 
 class ImportFormParser(FormParser):
     max_bytes_setting = "MAX_IMPORT_BYTES"
+
+
+class _Latin1Parser(MultiPartParser):
+    """Reads text as Latin-1.  The file's name is read as UTF-8 before Django removes characters from it."""
+
+    def sanitize_file_name(self, file_name: str) -> str | None:
+        return super().sanitize_file_name(_as_utf8(file_name))
+
+
+def _as_utf8(text: str) -> str:
+    """What was read as Latin-1.  Raises UnicodeError."""
+    return text.encode(LATIN_1).decode()
 
 
 class _Counted:

@@ -51,6 +51,13 @@ def test_every_passage_is_a_memory_and_the_first_is_answered(alice: Caller) -> N
     assert "Chapter 0" in body["text"]
 
 
+@pytest.mark.parametrize("name", ["Müller 報告.txt", "naïve à la carte.txt", "отчёт.txt"])
+def test_name_of_a_file_is_stored_as_it_was_sent(name: str, alice: Caller) -> None:
+    body = upload(alice, FACT.encode(), name).json()
+
+    assert body["metadata"]["filename"] == name
+
+
 def test_file_says_nothing_about_its_owner(alice: Caller) -> None:
     alice.add("I live in Lisbon.")
 
