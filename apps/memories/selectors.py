@@ -72,6 +72,15 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
     return opened
 
 
+def any_exists(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> bool:
+    """Whether one of these memories of the scope's spaces can be read by id."""
+    ids = [memory_id for memory_id in memory_ids if 0 < memory_id < 2**63]
+    if not scope.spaces or not ids:
+        return False
+    with tenant_transaction(scope):
+        return bool(existing_rows(scope, ids, now=now))
+
+
 def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[OpenedMemory]:
     """Those of these memories of the scope's one space that can be read and decrypted, in the order given."""
     if not scope.spaces or not memory_ids:

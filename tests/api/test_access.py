@@ -281,7 +281,7 @@ TABLE = (
         permission="memory:forget_request",
         body={"memory_ids": [MEMORY_ID]},
         status=201,
-        stranger=201,
+        stranger=404,
         varying=("id", "memory_ids", "created_at", "expires_at"),
     ),
     Row(route="/memory/forget-requests", method="GET", permission="memory:forget_request", status=200, stranger=200),

@@ -401,8 +401,8 @@ def test_asking_again_is_the_same_request_while_it_waits(alice: Caller, person: 
 
 
 def test_requests_are_listed_in_pages_and_by_state(alice: Caller, person: Scope) -> None:
-    alice.add(TEXT)
-    ids = [ask(alice, memory_ids=[number])["id"] for number in range(1, 6)]
+    memory = alice.add(TEXT)
+    ids = [ask(alice, memory_ids=[memory["id"], other])["id"] for other in range(1, 6)]
     refuse(person, ids[0], now=now())
 
     pages = [alice("GET", f"/memory/forget-requests?limit=2&offset={at}").json() for at in (0, 2, 4)]
@@ -447,13 +447,24 @@ def test_key_cannot_decide(acme: OpenedTenant, alice: Caller) -> None:
 
 def test_hundred_may_wait(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "MOST_PENDING", 2)
-    for number in (1, 2):
-        ask(alice, memory_ids=[number])
+    memory = alice.add(TEXT)["id"]
+    for other in (1, 2):
+        ask(alice, memory_ids=[memory, other])
 
-    response = alice("POST", "/memory/forget-requests", {"memory_ids": [3]})
+    response = alice("POST", "/memory/forget-requests", {"memory_ids": [memory]})
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "TOO_MANY_FORGET_REQUESTS")
-    assert ask(alice, memory_ids=[2])["status"] == "pending"
+    assert ask(alice, memory_ids=[memory, 2])["status"] == "pending"
+
+
+def test_request_for_memories_of_nobody_or_somebody_else_is_not_opened(alice: Caller) -> None:
+    others = alice.as_user("bob").add(TEXT)["id"]
+
+    for ids in ([others + 1_000_000], [others], [-1, 0, 2**63]):
+        response = alice("POST", "/memory/forget-requests", {"memory_ids": ids})
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "MEMORY_NOT_FOUND")
+
+    assert alice("GET", "/memory/forget-requests").json()["total"] == 0
 
 
 def test_what_is_asked_and_why_is_sealed(acme: OpenedTenant, alice: Caller) -> None:

@@ -175,6 +175,13 @@ def test_a_person_confirms_a_deletion(mcp: McpCaller, alice: Caller) -> None:
     assert alice("GET", "/memory/forget-requests").json()["requests"][0]["status"] == "pending"
 
 
+def test_nobody_is_asked_to_delete_a_memory_that_is_not_there(mcp: McpCaller, alice: Caller) -> None:
+    answer = mcp.tool("delete_memory", id="m_999999")
+
+    assert (answer["isError"], "MEMORY_NOT_FOUND" in text_of(answer)) == (True, True)
+    assert alice("GET", "/memory/forget-requests").json()["requests"] == []
+
+
 def test_a_client_that_shows_addresses_asks_its_user_and_calls_again(mcp: McpCaller, alice: Caller) -> None:
     memory_id = alice.add(KEY)["id"]
     asked = delete(mcp, memory_id)

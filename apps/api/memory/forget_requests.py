@@ -13,6 +13,7 @@ from apps.api.memory.selection import ChoiceInput, choice_of
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
+from apps.memories.selectors import MemoryNotFound, any_exists
 from apps.memories.spaces import get_or_create_end_user
 from apps.retention.requests import OpenedRequest, ask, cancel, get_request, list_requests
 from apps.retention.states import RequestState
@@ -67,13 +68,16 @@ class ForgetRequestsView(ApiView):
     def post(self, request: Request) -> Response:
         """Request deletion of memories.  Nothing changes until a person confirms it in the browser.
 
-        Returns 201, or 200 with the pending request for the same memories.  Requests expire after 14 days.
+        Returns 201, or 200 with the pending request for the same memories.  Requests expire after 14 days.  404 if none
+        of the ids is of a memory of the end user.
         """
         fields, now = self.read(ChoiceInput), self.now()
-        scope = self.scope()
+        choice, scope = choice_of(fields), self.scope()
+        if choice.memory_ids and not any_exists(self.reader(), choice.memory_ids, now=now):
+            raise MemoryNotFound
         scope = scope.in_spaces(get_or_create_end_user(scope, self.end_user(None), now=now))
         reason = fields.get("reason")
-        asked, is_new = ask(scope, choice_of(fields), reason=Plaintext(reason) if reason else None, now=now)
+        asked, is_new = ask(scope, choice, reason=Plaintext(reason) if reason else None, now=now)
         return Response(_body(asked), status=201 if is_new else 200)
 
 
