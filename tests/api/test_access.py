@@ -733,9 +733,9 @@ TABLE = (
             ("ask", "POST", "memory:read", {"question": TEXT}, 200, 200),
             ("extract", "POST", "memory:add", {"turns": [{"role": "user", "content": "Hello."}]}, 201, 201),
             ("sessions", "GET", "memory:read", None, 200, 200),
-            ("sessions/<str:session_id>", "DELETE", "memory:update", None, 204, 204),
-            ("sessions/<str:session_id>/turns", "GET", "history:read", None, 200, 200),
-            ("sessions/<str:session_id>/turns", "POST", "history:write", {"role": "user", "content": "Hi."}, 201, 201),
+            ("sessions/<path:session_id>", "DELETE", "memory:update", None, 204, 204),
+            ("sessions/<path:session_id>/turns", "GET", "history:read", None, 200, 200),
+            ("sessions/<path:session_id>/turns", "POST", "history:write", {"role": "user", "content": "Hi."}, 201, 201),
             ("branches", "GET", "memory:read", None, 200, 200),
             ("branches", "POST", "memory:update", {"name": "what-if"}, 201, 404),
             ("branches/<str:branch>", "DELETE", "memory:update", None, 404, 404),
@@ -1304,7 +1304,7 @@ def _path(row: Row, memory_id: int, end_user: str | None = None) -> str:
     path = path.replace("<str:ns>/<str:profile>", f"acme/{end_user or 'nobody'}")
     path = path.replace("namespaces/<str:ns>", "namespaces/home").replace("<str:ns>", "acme")
     path = path.replace("<str:entity_type>/<path:name>", "user/nobody")
-    return re.sub(r"<str:\w+_id>", "mem_0", path)
+    return re.sub(r"<(?:str|path):\w+_id>", "mem_0", path)
 
 
 def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:

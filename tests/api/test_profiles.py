@@ -96,6 +96,8 @@ def test_sessions_turns_and_their_end(alice: Caller) -> None:
     assert asked(alice, "/sessions/s-1/turns", method="GET")["turns"]
     asked(alice, "/sessions/s-1?turns=true", method="DELETE", status=204)
     assert asked(alice, "/sessions/s-1/turns", method="GET") == {"turns": []}
+    asked(alice, "/sessions/chat%2F7/turns", {"role": "user", "content": "Hello."}, status=201)
+    assert asked(alice, "/sessions", method="GET")["sessions"][0]["id"] == "chat/7"
 
 
 def test_extraction_with_and_without_a_trace(alice: Caller) -> None:

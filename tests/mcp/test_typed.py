@@ -71,6 +71,28 @@ def test_a_session_is_appended_to_read_searched_and_ended(typed: McpCaller) -> N
     assert done(typed.tool("memory_window", **named))["turns"] == []
 
 
+@pytest.mark.parametrize("session", ["chat/7", "a//b/", "100%2F", "../up", "?x=1#y"])
+def test_a_session_has_one_name_whatever_is_in_it(session: str, typed: McpCaller) -> None:
+    task = {"type": "task", "summary": "Call the plumber."}
+    ingest(typed, task | {"session_id": session})
+    named = ALICE | {"session_id": session}
+
+    done(typed.tool("memory_append", **named, role="user", content="The boiler is loud."))
+
+    assert [one["id"] for one in done(typed.tool("memory_sessions_list", **ALICE))["sessions"]] == [session]
+    assert [one["content"] for one in done(typed.tool("memory_window", **named))["turns"]] == ["The boiler is loud."]
+    done(typed.tool("memory_session_end", **named))
+    assert done(typed.tool("memory_recall", **ALICE, query="plumber"))["memories"] == []
+
+
+def test_a_session_of_several_lines_is_refused(typed: McpCaller) -> None:
+    arguments = ALICE | {"session_id": "a\nb", "role": "user", "content": "The boiler is loud."}
+
+    response = typed.send("tools/call", {"name": "memory_append", "arguments": arguments})
+
+    refused(response, 400, -32602)
+
+
 def test_a_person_confirms_an_erasure_and_no_key_forgets(typed: McpCaller) -> None:
     (memory_id,) = ingest(typed, DIET)
 

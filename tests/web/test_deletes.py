@@ -121,7 +121,7 @@ KEYS_OWN = {
     "v1/memory/<str:ns>/<str:profile>/tokens/<str:token_id>": "a token",
     "v1/namespaces/<str:ns>/tokens/<str:token_id>": "the same",
     "v1/objects/<int:object_id>": "the same, of the memories that only it stated",
-    "v1/memory/<str:ns>/<str:profile>/sessions/<str:session_id>": "ends a session; the scope history:write",
+    "v1/memory/<str:ns>/<str:profile>/sessions/<path:session_id>": "ends a session; the scope history:write",
     "v1/connectors/<int:connector_id>": "a source that is read; the memories stay",
     "v1/candidates/bulk": "decides about what was never remembered",
     "v1/history/delete": "the caller's own transcript; the scope history:write",

@@ -5,6 +5,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apps.api.mcp.catalogue import Catalogue, Tool, ToolResult
+from apps.api.mcp.protocol import INVALID_PARAMS, RpcError
 from apps.api.mcp.session import RouteFailed, ToolSession
 
 INSTRUCTIONS: Final = (
@@ -105,18 +106,18 @@ def memory_sessions_list(session: ToolSession, given: Mapping[str, Any]) -> Tool
 
 def memory_session_end(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     query = {"turns": "true"} if given.get("drop_turns") else {}
-    session.ask("DELETE", _profile(given, "sessions", given["session_id"]), query=query)
+    session.ask("DELETE", _session(given), query=query)
     return ToolResult.text("Ended.", {"ended": True})
 
 
 def memory_append(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     turn = {"role": given["role"], "content": given["content"]}
-    return ToolResult.json(session.ask("POST", _profile(given, "sessions", given["session_id"], "turns"), turn))
+    return ToolResult.json(session.ask("POST", _session(given, "/turns"), turn))
 
 
 def memory_window(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
     query = {"last": given["last"]} if "last" in given else {}
-    return ToolResult.json(session.ask("GET", _profile(given, "sessions", given["session_id"], "turns"), query=query))
+    return ToolResult.json(session.ask("GET", _session(given, "/turns"), query=query))
 
 
 def policy_get(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
@@ -135,6 +136,13 @@ def audit_query(session: ToolSession, given: Mapping[str, Any]) -> ToolResult:
 def _profile(given: Mapping[str, Any], *path: str) -> str:
     parts = (given["namespace"], given["profile"], *path)
     return "/v1/memory/" + "/".join(quote(part, safe="") if "/" in part else part for part in parts)
+
+
+def _session(given: Mapping[str, Any], rest: str = "") -> str:
+    """A session's ID may have slashes, which its routes take as they are.  Raises RpcError for control characters."""
+    if not given["session_id"].isprintable():
+        raise RpcError(INVALID_PARAMS, "arguments: session_id has no control characters.")
+    return f"{_profile(given, 'sessions')}/{given['session_id']}{rest}"
 
 
 def _policy(given: Mapping[str, Any]) -> str:
