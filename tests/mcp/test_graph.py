@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.api.mcp.catalogue import DATA
+from apps.api.mcp.graph_elements import KnowledgeGraph
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment, Principal
 from apps.retention.requests import confirm
@@ -50,6 +51,21 @@ def test_nine_tools_and_a_resource_are_listed(graph: McpCaller) -> None:
     ]  # fmt: skip
     assert [one["uri"] for one in graph.result("resources/list")["resources"]] == ["memory://knowledge-graph"]
     assert graph.result("prompts/list")["prompts"] == []
+
+
+def test_what_several_calls_create_at_once_is_stored_once(
+    graph: McpCaller, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnowledgeGraph, "of", lambda session: KnowledgeGraph([]))  # none has seen what others store
+
+    for _ in range(2):
+        done(graph.tool("create_entities", entities=[PRIYA, ACME]))
+        done(graph.tool("create_relations", relations=[WORKS]))
+
+    monkeypatch.undo()
+    stored = alice("GET", "/api/v1/memories?workspaceId=knowledge-graph&limit=50").json()["data"]["items"]
+    assert sorted(one["category"] for one in stored) == ["entity", "entity", "observation", "observation", "relation"]
+    assert told(graph.tool("read_graph")) == {"entities": [PRIYA, ACME], "relations": [WORKS]}
 
 
 def test_what_is_created_is_read_word_for_word(graph: McpCaller) -> None:

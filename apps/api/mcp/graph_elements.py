@@ -8,6 +8,7 @@ says what one is, and the lines of its value are
     relation      from, type, to
 """
 
+import hashlib
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -51,6 +52,12 @@ class Element:
     @property
     def value(self) -> str:
         return "\n".join(self.lines)
+
+    @property
+    def key(self) -> str:
+        """The same for elements that say the same, of which one is stored; an entity is known by its name."""
+        says = self.lines[:1] if self.kind == ENTITY else self.lines
+        return f"{self.kind}:{hashlib.sha256(chr(10).join(says).encode()).hexdigest()}"
 
     def concerns(self, names: Container[str]) -> bool:
         """Whether it is one of these entities, an observation of one, or a relation with one at either end."""
@@ -123,9 +130,9 @@ class KnowledgeGraph:
 
 
 def save(session: ToolSession, element: Element) -> None:
-    """Store an element as a memory of its own.  Raises RouteFailed."""
-    body = {"value": element.value, "category": element.kind, "workspaceId": WORKSPACE, "source": session.source}
-    session.ask("POST", PATH, body)
+    """Store an element as a memory of its own, unless another call did so meanwhile.  Raises RouteFailed."""
+    labels = {"key": element.key, "category": element.kind, "workspaceId": WORKSPACE, "source": session.source}
+    session.ask("POST", PATH, labels | {"value": element.value})
 
 
 def distinct(elements: Sequence[Element]) -> list[Element]:
