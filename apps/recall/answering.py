@@ -25,6 +25,7 @@ from apps.recall.routing import Plan, plan
 from apps.recall.services import recall
 from apps.recall.synthesis import Synthesis
 from apps.recall.synthesis import synthesize as quote
+from apps.recall.typed import TypedQuery, TypedRecall, recall_typed
 
 WIDEST: Final = 50  # memories recalled before a route filters them
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
@@ -33,6 +34,8 @@ LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.g
 HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_STANDING: Final = 12  # memories of the standing profile in a prompt
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
+# Relevance from which a memory is quoted: docs/adr/0036 has what is lost below it.
+LEAST_QUOTED: Final = 0.015
 
 
 class NothingAsked(Invalid):
@@ -109,7 +112,7 @@ def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | N
         query_id=uuid.uuid4(),
         plan=chosen,
         hits=hits,
-        answer=_answer(query, hits, chosen.route),
+        answer=_answer(query, hits, chosen),
         confidence=max((max(0.0, min(1.0, hit.score)) * hit.memory.confidence for hit in hits), default=0.0),
         latency_ms=(time.perf_counter() - started) * 1000,
     )
@@ -118,7 +121,8 @@ def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | N
 def synthesize(
     scope: Scope, query: Plaintext | None, memory_ids: Sequence[int] | None, *, most: int, now: datetime
 ) -> Synthesis:
-    """Return an answer made of quotes from these memories, or else from those that recall finds; at most ``most``.
+    """Return an answer made of quotes from these memories, or else from those that recall finds and that may answer;
+    at most ``most``.
 
     Raises NothingToSynthesize, and MemoryNotFound when the scope may not read one of the ids.
     """
@@ -133,10 +137,37 @@ def synthesize(
             ],
         )
     elif query is not None:
-        memories = [hit.memory for hit in recall(scope, query, limit=most, now=now).hits]
+        memories = [hit.memory for hit in _that_answer(recall(scope, query, limit=most, now=now).hits)]
     else:
         raise NothingToSynthesize
     return quote({memory.id: memory.text.reveal() for memory in memories}, query.reveal() if query else None)
+
+
+def ask(scope: Scope, asked: TypedQuery, question: Plaintext, *, now: datetime) -> tuple[TypedRecall, Synthesis]:
+    """The typed memories that recall finds for a question, and quotes from those of them that may answer it."""
+    found = recall_typed(scope, replace(asked, query=question, is_measured=True), now=now)
+    texts = {
+        hit.memory.id: (hit.memory.summary or hit.memory.text).reveal()
+        for hit in found.hits
+        if _may_answer(hit.relevance, is_named=hit.is_named)
+    }
+    return found, quote(texts, question.reveal())
+
+
+def _may_answer(relevance: float | None, *, is_named: bool) -> bool:
+    """Whether a memory is quoted.  relevance: None if unknown.  is_named: the question asks for what it states."""
+    return is_named or relevance is None or relevance >= LEAST_QUOTED
+
+
+def _that_answer(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits that may be quoted.  Those that a relation led to may, beside another."""
+    direct = {
+        hit.memory.id
+        for hit in hits
+        if (hit.relevance is not None or not hit.explanation.hop)
+        and _may_answer(hit.relevance, is_named=SlotRetriever.name in hit.explanation.legs)
+    }
+    return [hit for hit in hits if hit.memory.id in direct or hit.explanation.hop] if direct else []
 
 
 def _line(memory: OpenedMemory, heading: str) -> Line:
@@ -202,8 +233,8 @@ def _when(memory: OpenedMemory) -> datetime:
     return memory.event_at or memory.created_at
 
 
-def _answer(query: Plaintext, hits: Sequence[Hit], route: str) -> str | None:
-    if not hits:
-        return None
-    texts = {hit.memory.id: hit.memory.text.reveal() for hit in hits}
-    return quote(texts, query.reveal(), most=MOST_QUOTES[route]).answer
+def _answer(query: Plaintext, hits: Sequence[Hit], chosen: Plan) -> str | None:
+    """Quotes.  Hits of the kind or the time that the question names need not be relevant besides."""
+    is_named = chosen.route == "structured" and (chosen.kinds or asked_dates(query.reveal()))
+    texts = {hit.memory.id: hit.memory.text.reveal() for hit in (hits if is_named else _that_answer(hits))}
+    return quote(texts, query.reveal(), most=MOST_QUOTES[chosen.route]).answer if texts else None

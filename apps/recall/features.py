@@ -143,6 +143,7 @@ def compute_features(
         confidence=turn.confidence,
         last_accessed_at=turn.last_accessed_at,
         said_at=turn.said_at,
+        has_vector=said.vector is not None,
     )
 
 

@@ -22,7 +22,7 @@ class Features:
     asks_now, asks_past: the question asks what holds now, or about the past.
     speaker: keyed token.  follows_question: the previous turn is a question.  is_expected: it contains an answer of the
     expected kind.
-    is_english: no other language was detected in it.
+    is_english: no other language was detected in it.  has_vector: false until it is embedded; its cosine is 0.
     """
 
     id: int
@@ -54,6 +54,7 @@ class Features:
     confidence: float = 1.0
     last_accessed_at: datetime | None = None
     said_at: datetime | None = None
+    has_vector: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -37,7 +37,7 @@ INPUTS: Final = (
 
 
 def relevance_of(candidates: Sequence[Features], read: Mapping[int, float] = NOT_READ) -> dict[int, float]:
-    """Candidate id to relevance.  Candidates: the whole shortlist, embedded by ``EMBEDDER``.
+    """Candidate id to relevance, of those that have a vector.  Candidates: the whole shortlist, of ``EMBEDDER``.
 
     read: candidate id to the score of ``RERANKER``.  If it read any, its least score stands for the others.
     """
@@ -48,7 +48,8 @@ def relevance_of(candidates: Sequence[Features], read: Mapping[int, float] = NOT
     if scores := [read[one] for one in ids if one in read]:
         least = min(scores)
         chances = _reread().chances(chances, np.array([read.get(one, least) for one in ids]))
-    return dict(zip(ids, chances.tolist(), strict=True))
+    measured = zip(candidates, chances.tolist(), strict=True)
+    return {one.id: chance for one, chance in measured if one.has_vector}
 
 
 def inputs(candidates: Sequence[Features]) -> list[tuple[float, ...]]:
@@ -87,11 +88,13 @@ def drop_irrelevant(
 ) -> list[Ranked]:
     """The ranking without memories below the floors.  read: as in ``relevance_of``.
 
-    A memory that only a relation led to has no relevance of its own: it stays if anything else does.
+    A memory without a vector stays if it has a word of the question.  One that only a relation led to has no relevance
+    of its own: it stays if anything else does.
     """
     if floors == Floors():
         return list(ranked)
-    relevance, least = relevance_of(candidates, read), floors.least
+    by_words = {one.id: float(one.coverage > 0) for one in candidates if not one.has_vector}
+    relevance, least = relevance_of(candidates, read) | by_words, floors.least
     if max((relevance[one.id] for one in ranked if one.id in relevance), default=0.0) < floors.best:
         return []
     kept = [one for one in ranked if relevance.get(one.id, least) >= least]

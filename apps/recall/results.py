@@ -54,7 +54,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """relevance: calibrated probability, 0..1, that it answers the question; None if it cannot be computed."""
+    """relevance: calibrated probability, 0..1, that it answers the question; None if it cannot be computed: without a
+    vector, or if only a relation led to it."""
 
     memory: OpenedMemory
     score: float

@@ -5,9 +5,10 @@ callers' vectors, or, without one, of ours.  Each channel is filtered by itself,
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -30,13 +31,19 @@ from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.concurrency import computing
-from apps.recall.fusion import K
+from apps.recall.decrypted_scan import shortlist_sealed
+from apps.recall.fusion import K, union
+from apps.recall.options import candidates_per_retriever
 from apps.recall.query_context import SearchedSpace, enter_space, find_speakers, parse_question
+from apps.recall.relevance import relevance_of
 from apps.recall.results import Filters
 from apps.recall.retrieval import build_scan, build_search
 from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.retrievers.lexical import LexicalRetriever
+from apps.recall.retrievers.slot import SlotRetriever
 from apps.recall.search import conditions, moment_of
+from apps.recall.shortlist import open_shortlist
+from text.question_slots import asked_claims
 
 MOST: Final = 1_000  # memories in one answer
 CHANNELS: Final[Mapping[str, float]] = {"topic": 2.0, "keyword": 1.0, "vector": 1.0}  # and their weights
@@ -49,7 +56,7 @@ class TypedQuery:
     """What is asked for; at least one of query, vector and topic_key.
 
     vector: the caller's own, unit length.  types: of the four; None for all.  include_superseded: also what was
-    replaced.
+    replaced.  is_measured: whether hits of the query have a relevance.
     """
 
     query: Plaintext | None = None
@@ -60,15 +67,21 @@ class TypedQuery:
     source: str | None = None
     limit: int = 8
     include_superseded: bool = False
+    is_measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedHit:
-    """score: the sum of weight / (60 + rank) over the channels that found it.  channels: in the order of CHANNELS."""
+    """score: the sum of weight / (60 + rank) over the channels that found it.  channels: in the order of CHANNELS.
+
+    relevance: as of a ``Hit``; None if not measured.  is_named: measured, and states what the question asks for.
+    """
 
     memory: OpenedMemory
     score: float
     channels: Sequence[str]
+    relevance: float | None = None
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +106,8 @@ def recall_typed(scope: Scope, asked: TypedQuery, *, now: datetime) -> TypedReca
             session_id=asked.session_id,
             include_superseded=asked.include_superseded,
         )
-        rankings = _rankings(space, asked, filters, now=now)
-        found = _fused(rankings)
+        channels = _search(space, asked, filters, now=now)
+        found = _fused(channels.rankings)
         moment = moment_of(filters, now=now)
         rows = {row.pk: row for row in recallable_rows(scope, [one for one, _ in found], moment, now=now)}
         lifetimes = lifetimes_of(scope, [scope.space.id])
@@ -112,23 +125,38 @@ def recall_typed(scope: Scope, asked: TypedQuery, *, now: datetime) -> TypedReca
             continue
         if asked.session_id is not None and memory.session != asked.session_id:
             continue  # a sealed space has no tokens to filter by
-        channels = [name for name in CHANNELS if memory_id in rankings.get(name, ())]
-        hits.append(TypedHit(memory=memory, score=score, channels=channels))
+        hits.append(
+            TypedHit(
+                memory=memory,
+                score=score,
+                channels=[name for name in CHANNELS if memory_id in channels.rankings.get(name, ())],
+                relevance=channels.relevance.get(memory_id),
+                is_named=memory_id in channels.named,
+            )
+        )
     read_log.record_recall(scope, [hit.memory.id for hit in hits])
     return TypedRecall(hits=hits, txid=space.row.txid)
 
 
-def _rankings(space: SearchedSpace, asked: TypedQuery, filters: Filters, *, now: datetime) -> dict[str, list[int]]:
-    """Channel to the ids that it found, best first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Channels:
+    """rankings: channel to the ids that it found, best first.  relevance: by id, of those that were measured.
+
+    named: ids of memories that state what the question asks for, in a claim or under its topic key.
+    """
+
+    rankings: Mapping[str, Sequence[int]]
+    relevance: Mapping[int, float] = field(default_factory=dict)
+    named: Collection[int] = ()
+
+
+def _search(space: SearchedSpace, asked: TypedQuery, filters: Filters, *, now: datetime) -> _Channels:
     # A sealed space is filtered by session only after decryption.
     is_late = asked.session_id is not None and not space.cipher.is_searchable
     limit = MOST_OPENED if is_late else asked.limit * DEPTH
-    found: dict[str, list[int]] = {}
+    found: dict[str, Sequence[int]] = {}
     if asked.topic_key is not None:
-        found["topic"] = _under(space, asked.topic_key, filters, limit=limit, now=now)
-    if asked.query is not None:
-        embeds = asked.vector is None
-        found |= _by_question(space, asked.query, filters, embeds=embeds, limit=limit, now=now)
+        found["topic"] = _under(space, [asked.topic_key], filters, limit=limit, now=now)
     if asked.vector is not None:
         where, values, _ = conditions(filters, space.scope, space.cipher, now=now)
         near = nearest_of_caller(
@@ -136,28 +164,49 @@ def _rankings(space: SearchedSpace, asked: TypedQuery, filters: Filters, *, now:
             replaced=filters.include_superseded, among=space.row.doc_count, now=now,
         )  # fmt: skip
         found["vector"] = [memory_id for memory_id, _ in near]
-    return found
+    if asked.query is None:
+        return _Channels(rankings=found)
+    channels = _by_question(space, asked, asked.query, filters, limit=limit, now=now)
+    return replace(channels, rankings={**channels.rankings, **found})
 
 
 def _by_question(
-    space: SearchedSpace, query: Plaintext, filters: Filters, *, embeds: bool, limit: int, now: datetime
-) -> dict[str, list[int]]:
+    space: SearchedSpace, asked: TypedQuery, query: Plaintext, filters: Filters, *, limit: int, now: datetime
+) -> _Channels:
+    """By words and, unless the caller gave a vector, by ours."""
     speakers = find_speakers(space, query, filters, now=now)
-    context = parse_question(space, speakers, query, embeds=embeds, now=now)
+    context = parse_question(space, speakers, query, embeds=asked.vector is None, now=now)
     if context.opened is not None:
         scan = build_scan(context, context.opened, now=now)
         words, near = scan.lexical(limit), scan.dense(limit)
+        stated = scan.slot(limit) if asked.is_measured else []
+        open_candidates = partial(shortlist_sealed, context.opened, context.question, context.vector)
     else:
         search = build_search(context, filters, now=now)
         words, near = LexicalRetriever().rank(search, limit=limit), DenseRetriever().rank(search, limit=limit)
-    return {"keyword": [one for one, _ in words], "vector": [one for one, _ in near]}
+        stated = SlotRetriever().rank(search, limit=limit) if asked.is_measured else []
+        open_candidates = partial(open_shortlist, search, context.question, metadata={})
+    rankings = {"keyword": [one for one, _ in words], "vector": [one for one, _ in near]}
+    if not asked.is_measured:
+        return _Channels(rankings=rankings)
+    asks_for = [".".join(claim) for claim in asked_claims(query.reveal())]
+    named = {*(one for one, _ in stated), *_under(space, asks_for, filters, limit=limit, now=now)}
+    relevance: Mapping[int, float] = {}
+    if context.is_calibrated:
+        ids = union(rankings.values(), limit=candidates_per_retriever(asked.limit))
+        relevance = relevance_of([one.features for one in open_candidates(ids, session_token=None)])
+    return _Channels(rankings=rankings, relevance=relevance, named=named)
 
 
-def _under(space: SearchedSpace, topic_key: str, filters: Filters, *, limit: int, now: datetime) -> list[int]:
-    """The memories under this topic key, newest first."""
+def _under(
+    space: SearchedSpace, topic_keys: Sequence[str], filters: Filters, *, limit: int, now: datetime
+) -> list[int]:
+    """The memories under these topic keys, newest first."""
     scope = space.scope
     slots = [
-        slot_in_group(space.cipher, TYPES[name].group or "", topic_key, project_id=scope.project_id) for name in KEYED
+        slot_in_group(space.cipher, TYPES[name].group or "", topic_key, project_id=scope.project_id)
+        for topic_key in topic_keys
+        for name in KEYED
     ]
     where, values, _ = conditions(filters, scope, space.cipher, now=now)
     return fetch_column(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.adapters.embedders.fake import FakeEmbedder
 from apps.api.memory.compose import ComposeOutput
 from apps.api.memory.search_routed import RoutedOutput
 from apps.api.memory.synthesize import SynthesizeOutput
@@ -22,6 +23,13 @@ def house(alice: Caller) -> Caller:
     for text in (HOME, KEY, BUS):
         alice.add(text)
     return alice
+
+
+@pytest.fixture
+def calibrated(house: Caller, monkeypatch: pytest.MonkeyPatch) -> Caller:
+    """As if relevance had been fitted on the vectors of the tests' embedder."""
+    monkeypatch.setattr("apps.recall.query_context.EMBEDDER", FakeEmbedder.id)
+    return house
 
 
 def ask(caller: Caller, path: str, /, **body: Any) -> Any:
@@ -172,6 +180,23 @@ def test_memories_of_a_kind_come_in_the_order_of_time(alice: Caller) -> None:
     ]
 
 
+def test_irrelevant_memories_are_found_and_do_not_answer(calibrated: Caller) -> None:
+    for route in ("factual", "hybrid"):
+        answer = ask(calibrated, "search/routed", query="Which planet is the largest?", route=route)
+
+        assert (len(answer["memories"]) > 0, answer["answer"]) == (True, None)
+
+
+def test_memory_that_the_question_names_answers_whatever_its_relevance(calibrated: Caller) -> None:
+    calibrated.add("We decided to sell the van.")
+
+    home = ask(calibrated, "search/routed", query="Where is my home?")
+    decided = ask(calibrated, "search/routed", query="List every decision")
+
+    assert (home["answer"], home["memories"][0]["relevance"] < 0.01) == (HOME, True)
+    assert (decided["answer"], decided["memories"][0]["relevance"] < 0.01) == ("We decided to sell the van.", True)
+
+
 def test_request_for_a_secret_is_refused_before_anything_is_looked_up(house: Caller) -> None:
     answer = ask(house, "search/routed", query="What is my bank card number?", route="hybrid")
 
@@ -198,6 +223,14 @@ def test_answer_is_its_quotes(house: Caller) -> None:
         one["memory_id"]: house("GET", f"/memory/{one['memory_id']}").json()["text"] for one in answer["citations"]
     }
     assert all(one["quote"] in texts[one["memory_id"]] for one in answer["citations"])
+
+
+def test_answer_quotes_only_what_is_relevant(calibrated: Caller) -> None:
+    answer = ask(calibrated, "synthesize", query="Where is the spare key?")
+    nothing = ask(calibrated, "synthesize", query="Which planet is the largest?")
+
+    assert answer["answer"] == KEY
+    assert (nothing["answer"], nothing["citations"], nothing["memories_used"]) == ("", [], 0)
 
 
 def test_answer_from_given_memories_names_no_other(alice: Caller) -> None:

@@ -3,9 +3,16 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from apps.adapters.embedders.fake import FakeEmbedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
+from apps.core.scoping import tenant_transaction
+from apps.memories.indexing_mode import set_profile
+from apps.outbox.tasks import drain
+from apps.projects.models import Space
+from apps.tenants.models import Profile
 from tests.api.conftest import Caller
 from tests.makers import make_api_key
 
@@ -72,6 +79,26 @@ def test_recall_and_ask(alice: Caller) -> None:
     answer = asked(alice, "/ask", {"question": "Since when am I vegan?"})
     assert answer["sources"] == [hit["id"]]
     assert "vegan" in answer["answer"]
+
+
+@pytest.mark.parametrize("is_sealed", [False, True], ids=["searchable", "sealed"])
+def test_question_is_answered_by_what_is_relevant_or_under_its_topic(
+    is_sealed: bool, alice: Caller, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.recall.query_context.EMBEDDER", FakeEmbedder.id)  # as if relevance were fitted on it
+    write(alice, VEGAN)
+    if is_sealed:
+        with tenant_transaction(acme.scope):
+            space = Space.objects.within(acme.scope).get()
+        set_profile(acme.scope.in_spaces(space.ref), space.id, Profile.SEALED, now=timezone.now())
+    drain()
+
+    planet = asked(alice, "/ask", {"question": "Which planet is the largest?"})
+    word = asked(alice, "/ask", {"question": "Since when am I vegan?"})
+    topic = asked(alice, "/ask", {"question": "What do I eat?"})
+
+    assert (planet["answer"], planet["sources"], len(planet["memories"])) == (None, [], 1)
+    assert word["answer"] == topic["answer"] == "vegan since 2026."
 
 
 def test_an_unknown_profile_is_empty_and_stays_unknown(alice: Caller) -> None:

@@ -90,6 +90,14 @@ def test_what_a_relation_led_to_stays_only_beside_something_relevant(monkeypatch
     assert drop_irrelevant(ranked(2, 9), [one(1), one(2)], Floors(least=0.1)) == []
 
 
+def test_what_has_no_vector_yet_has_no_relevance_and_stays_if_it_has_a_word_of_the_question() -> None:
+    candidates = [one(1, cosine=0.1), one(2, has_vector=False, coverage=0.5), one(3, has_vector=False)]
+
+    assert relevance_of(candidates).keys() == {1}
+    assert [each.id for each in drop_irrelevant(ranked(1, 2, 3), candidates, Floors(least=0.9))] == [2]
+    assert [each.id for each in drop_irrelevant(ranked(1, 2, 3), candidates, Floors(best=0.9))] == [1, 2, 3]
+
+
 def test_a_replayed_trace_drops_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     features = [one(n, cosine=0.9 - n / 3, words=1.0, created_at=AT - timedelta(days=n)) for n in (1, 2)]
     trace = Trace(

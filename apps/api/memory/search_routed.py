@@ -47,7 +47,7 @@ class RoutedOutput(serializers.Serializer[Any]):
     refused = serializers.BooleanField()
     refusal_reason = serializers.CharField(allow_null=True)
     memories = FoundOutput(many=True)
-    answer = serializers.CharField(allow_null=True, help_text="Unchanged sentences of the memories.")
+    answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories; null if none answers.")
     confidence = serializers.FloatField(help_text="0 to 1, for comparing results; not a probability.")
     reasoning = serializers.ListField(child=serializers.CharField(), required=False)
     latency_ms = serializers.FloatField()

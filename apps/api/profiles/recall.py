@@ -20,9 +20,9 @@ from apps.core.plaintext import Plaintext
 from apps.memories.typed import NAMES
 from apps.memories.typed_selectors import public_ids
 from apps.projects.scope import Scope
+from apps.recall.answering import ask
 from apps.recall.results import Filters
 from apps.recall.stored_turns import FoundTurn, search_turns
-from apps.recall.synthesis import synthesize
 from apps.recall.typed import MOST, TypedQuery, TypedRecall, recall_typed
 
 MAX_QUERY: Final = 8_000  # characters
@@ -86,7 +86,7 @@ class TypedRecallOutput(TypedAnswerOutput):
 
 
 class AskOutput(TypedAnswerOutput):
-    answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories; null if none was found.")
+    answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories; null if none answers.")
     sources = serializers.ListField(child=serializers.CharField(), help_text="The memories that it quotes.")
 
 
@@ -141,11 +141,8 @@ class AskView(ProfileView):
         No language model is used: the answer consists of sentences of the memories.
         """
         fields = self.read(AskInput)
-        scope, question = self.found(ns, profile), fields["question"]
-        found = recall_typed(scope, _query(fields, query=Plaintext(question)), now=self.now())
-        made = synthesize(
-            {hit.memory.id: (hit.memory.summary or hit.memory.text).reveal() for hit in found.hits}, question
-        )
+        scope = self.found(ns, profile)
+        found, made = ask(scope, _query(fields), Plaintext(fields["question"]), now=self.now())
         by_id = {hit.memory.id: hit.memory.public_id for hit in found.hits}
         body = {
             "answer": made.answer or None,
