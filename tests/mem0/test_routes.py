@@ -421,6 +421,8 @@ def test_a_cross_encoder_reads_if_asked(ana: Mem0Caller, settings: Any) -> None:
     with FakeRerank(likes=last) as service:
         settings.RERANKER = service.setting
         read = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=True)["results"]
+    ({"messages": [{"content": [{"text": "x"}]}]}, "content"),
+    ({"messages": [{"role": "tool", "content": "Sunny."}]}, "content"),
         unread = ana.search("Where is the tea?", filters=ANA, threshold=0, rerank=None)["results"]
 
     assert [one["memory"] for one in read] == [one["memory"] for one in reversed(plain)]

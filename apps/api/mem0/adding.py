@@ -44,14 +44,21 @@ from apps.recall import read_log
 MOST_MESSAGES: Final = 100
 SPEAKS: Final = "user"
 
+TOOL: Final = "tool"  # its messages are results of programs, which nobody said
 
 class MessageInput(Input):
-    """A message of a conversation."""
+    """A message of a conversation, as OpenAI's API has it.  One of a tool, and one without text, is passed over."""
+
+    passed_over = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations")
 
     role = Label(default=SPEAKS)
-    content = MessageContent()
+    content = MessageContent(required=False, help_text="A text, or parts, of which those of the type text count.")
     name = Label(required=False, max_length=256, help_text="Who speaks.")
 
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = super().to_internal_value(data)
+        return fields | {"role": ROLES.get(fields["role"].strip().lower(), SPEAKS)}
 
 class Mem0AddInput(Mem0Input):
     """Messages to remember, and whose they are: IDs in the body, or in `filters`."""
@@ -86,7 +93,11 @@ class Mem0AddInput(Mem0Input):
         found = {**named, **fields}
         if wild := [name for name in IDS if found.get(name) == ANY]:
             raise serializers.ValidationError({wild[0]: [ErrorDetail("* means everybody in filters", "invalid")]})
-        return found
+        said = [one for one in found["messages"] if one.get("content") and one["role"] != TOOL]
+        if not said:
+            missing = ErrorDetail("give one with content that is text, of a user or an assistant", "required")
+            raise serializers.ValidationError({"messages": [missing]})
+        return found | {"messages": said}
 
 
 class AddedDataOutput(serializers.Serializer[Any]):
@@ -222,7 +233,7 @@ def _proposals(fields: Mapping[str, Any], labels: OwnerLabels, *, now: datetime)
         replace(
             whole,
             text=Plaintext(one["content"]),
-            role=ROLES.get(one["role"].strip().lower(), SPEAKS),
+            role=one["role"],
             speaker=one.get("name"),
         )
         for one in fields["messages"]

@@ -53,35 +53,36 @@ class Seconds(serializers.Field[datetime, Any, Any, Any]):
 @extend_schema_field(
     {
         "oneOf": [
-            {"type": "string", "minLength": 1},
-            {"type": "array", "minItems": 1, "items": {"type": "object"}},
+            {"type": "string"},
+            {"type": "array", "items": {"type": "object", "required": ["type"]}},
         ]
     }
 )
 class MessageContent(serializers.Field[str, Any, Any, Any]):
-    """A text, or parts of which only those of text count."""
+    """A text, or parts of which only those of text count; empty if there is none."""
 
-    default_error_messages = MESSAGES | {"content": "must be a text, or a list of parts with the type text"}
+    default_error_messages = MESSAGES | {"content": "must be a text, or a list of parts with a type, such as text"}
 
     def to_internal_value(self, data: Any) -> str:
-        if isinstance(data, list) and data:
-            if not all(_is_text(part) for part in data):
+        if isinstance(data, list):
+            if not all(_is_part(part) for part in data):
                 self.fail("content")
-            data = "\n".join(part["text"] for part in data)
+            data = "\n".join(part["text"] for part in data if part["type"] == TEXT_PART)
         if not isinstance(data, str):
             self.fail("content")
-        if not data.strip():
-            self.fail("blank")
         if len(data) > MAX_CONTENT:
             self.fail("max_length", max_length=MAX_CONTENT)
-        return data
+        return data if data.strip() else ""
 
 
 MAX_CONTENT: Final = 1_048_576  # characters
+TEXT_PART: Final = "text"  # the type of a part
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != TEXT_PART or isinstance(part.get("text"), str)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
