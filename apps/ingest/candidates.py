@@ -113,6 +113,7 @@ class Proposal:
     stated: set for a fact stated as such.  typed: set for a typed memory.
     reading: set if a language model was called for it.
     fields: values of the fields of its type, of an imported memory; None: those that the text has.
+    is_verbatim: an explicit one is stored even if it says nothing, and beside a memory with the same words.
     is_overheard: part of a conversation, not addressed to this service; unsure candidates then go to review unless the
     project decides otherwise.
     asked_at: time of the request, if it has waited in a queue since.
@@ -140,6 +141,7 @@ class Proposal:
     reading: ModelReading | None = None
     stated: StatedFact | None = None
     typed: TypedMemory | None = None
+    is_verbatim: bool = False
     is_overheard: bool = False
     pinned: bool = False
     asked_at: datetime | None = None
@@ -313,11 +315,6 @@ class MemoryCandidate:
         """The id of the embedder that made its vector."""
         typed = self.proposal.typed
         return ours if typed is None or typed.vector is None else embedder_of(typed.vector)
-
-    def become_preference(self) -> None:
-        """Make an instruction a preference without slots, which changes no memory."""
-        self.type, self.key, self.value, self.slot, self.value_mac = "preference", None, None, None, None
-        self.constraint_slot, self.parts, self.changes, self.closed = None, (), (), ()
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
         self.decision, self.reason, self.memory_id = decision, reason, memory_id

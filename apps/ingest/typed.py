@@ -89,13 +89,18 @@ def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory]
 
 def refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
     """Raises ForbiddenContent."""
+    refuse_forbidden_texts("memories", [memory.checked for memory in memories])
+
+
+def refuse_forbidden_texts(name: str, texts: Sequence[str]) -> None:
+    """name: of the field whose entries they are.  Raises ForbiddenContent."""
     found = [
-        {"loc": ["body", "memories", place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
-        for place, memory in enumerate(memories)
-        if (reason := policy_refusal(memory.checked))
+        {"loc": ["body", name, place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
+        for place, text in enumerate(texts)
+        if (reason := policy_refusal(text))
     ]
     if found:
-        raise ForbiddenContent(f"memories.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
+        raise ForbiddenContent(f"{name}.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
 
 
 def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:

@@ -40,7 +40,8 @@ class TimeBudget:
 class Options:
     """Validated arguments of ``recall``.  retrievers: names of those that may run.  is_traced: store a trace.
 
-    reranks: a cross-encoder reads the best, if there is one.  floors: of the hits' relevance.
+    reranks: a cross-encoder reads the best, if there is one.  floors: of the hits' relevance.  with_alike: also hits
+    with the same words as a better one.
     """
 
     filters: Filters
@@ -55,6 +56,7 @@ class Options:
     is_traced: bool
     now: datetime
     floors: Floors
+    with_alike: bool
 
     @property
     def candidates_per_retriever(self) -> int:
@@ -73,6 +75,6 @@ class Options:
         weights = sorted(self.weights.items()) if self.weights is not None else None
         return json.dumps(
             [asdict(self.filters), self.limit, self.depth, self.profile, weights, self.session_id,
-             sorted(self.retrievers), self.reranks, f"{self.now:%Y-%m-%d}", astuple(self.floors)],
+             sorted(self.retrievers), self.reranks, f"{self.now:%Y-%m-%d}", astuple(self.floors), self.with_alike],
             sort_keys=True, default=str,
         )  # fmt: skip

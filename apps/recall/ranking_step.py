@@ -62,7 +62,7 @@ def score(
     )
     related = _relate(context, options, ranked, retrieved, without=without)
     related, sources = _put_behind_sources(context, related, retrieved.opened)
-    alike = _alike(related, retrieved.opened)
+    alike = {} if options.with_alike else _alike(related, retrieved.opened)
     kept = drop_irrelevant(
         first_of_each(related.ranked, alike), retrieved.features, context.floors(options), reread.calibrated
     )

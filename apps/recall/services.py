@@ -50,6 +50,7 @@ def recall(
     legs: Collection[str] | None = None,
     rerank: bool | None = None,
     min_relevance: float | None = None,
+    with_alike: bool = False,
     keeps: Callable[[str], bool] | None = None,
     now: datetime,
 ) -> Recall:
@@ -60,9 +61,10 @@ def recall(
     session_id: memories of this session rank a little higher; none are excluded.
     legs: names of the retrievers to run, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
     listed in ``legs_cut``.  rerank: whether a cross-encoder, if there is one, reads the best; by default if
-    RERANKER_PROFILES names the profile.  min_relevance: 0..1, hits below it are left out; without
-    it, the answer is empty if no hit reaches RECALL_MIN_RELEVANCE.  keeps: which texts may be returned, of the best
-    CHOSEN_FROM of each space.
+    RERANKER_PROFILES names the profile.
+    min_relevance: 0..1, hits below it are left out; without it, the answer is empty if no hit reaches
+    RECALL_MIN_RELEVANCE.  with_alike: also memories with the same words as a better one.
+    keeps: which texts may be returned, of the best CHOSEN_FROM of each space.
     Raises UnknownProfile, UnknownLeg.
     """
     started = time.perf_counter()
@@ -80,6 +82,7 @@ def recall(
         reranks=chosen in settings.RERANKER_PROFILES if rerank is None else rerank,
         is_traced=is_wanted(query_id), now=now,
         floors=Floors(best=settings.RECALL_MIN_RELEVANCE) if min_relevance is None else Floors(least=min_relevance),
+        with_alike=with_alike,
     )  # fmt: skip
     with computing(reranks=options.reranks):
         parts = scope.parts()

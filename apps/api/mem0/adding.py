@@ -33,6 +33,7 @@ from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import EXPLICIT, STORED, Outcome, Proposal
 from apps.ingest.services import remember_owned
+from apps.ingest.typed import refuse_forbidden_texts
 from apps.memories.changes import Change, find_change, list_changes, txid_of_memories
 from apps.memories.opened import OpenedMemory
 from apps.memories.owners import find_owner, list_owners
@@ -43,8 +44,8 @@ from apps.recall import read_log
 
 MOST_MESSAGES: Final = 100
 SPEAKS: Final = "user"
-
 TOOL: Final = "tool"  # its messages are results of programs, which nobody said
+
 
 class MessageInput(Input):
     """A message of a conversation, as OpenAI's API has it.  One of a tool, and one without text, is passed over."""
@@ -55,10 +56,10 @@ class MessageInput(Input):
     content = MessageContent(required=False, help_text="A text, or parts, of which those of the type text count.")
     name = Label(required=False, max_length=256, help_text="Who speaks.")
 
-
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
         return fields | {"role": ROLES.get(fields["role"].strip().lower(), SPEAKS)}
+
 
 class Mem0AddInput(Mem0Input):
     """Messages to remember, and whose they are: IDs in the body, or in `filters`."""
@@ -166,6 +167,8 @@ class Mem0AddView(Mem0View):
         fields, now = self.read(Mem0AddInput), self.now()
         labels = self.labels(fields)
         owner, proposals = labels.owner, _proposals(fields, labels, now=now)
+        if not fields["infer"]:
+            refuse_forbidden_texts("messages", [one.text.reveal() for one in proposals])
         scope, outcomes = remember_owned(self.scope(writes=True), owner, proposals, now=now)
         memories = _stored(scope, outcomes, now=now)
         return Response(
@@ -228,6 +231,7 @@ def _proposals(fields: Mapping[str, Any], labels: OwnerLabels, *, now: datetime)
         ttl_minutes=minutes_until(fields.get("expiration_date"), now=now),
         occurred_at=fields.get("timestamp"),
         importance=None if fields["infer"] else EXPLICIT,
+        is_verbatim=not fields["infer"],
     )
     return [
         replace(

@@ -1,6 +1,8 @@
 """/v1/memories/, /v1/batch/ and /v1/feedback/: single memories by their IDs, and deletes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -24,6 +26,7 @@ from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.rewriting import Rewriting, rewrite
+from apps.ingest.typed import ForbiddenContent
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.opened import OpenedMemory
@@ -168,7 +171,8 @@ class Mem0MemoryView(Mem0View):
         self.read_parameters(Mem0Parameters)
         fields, now = self.read(Mem0UpdateInput), self.now()
         scope, owned, number = self.found(mem0_id, writes=True)
-        memory = _changed(scope, number, fields, now=now)
+        with forbidden_at("text"):
+            memory = _changed(scope, number, fields, now=now)
         return Response(memory_body(facts_of(memory, owned.owner)))
 
     @operation("mem0_delete", request=None, parameters=[DeleteInput], responses={200: MessageOutput})
@@ -221,8 +225,9 @@ class Mem0BatchView(Mem0View):
         """Change up to 100 memories: all of them, or none."""
         items, now = self.read(Mem0BatchUpdateInput)["memories"], self.now()
         with tenant_transaction(self.caller):
-            for scope, number, fields in self._each(items, writes=True):
-                _changed(scope, number, fields, now=now)
+            for scope, number, place in self._each(items, writes=True):
+                with forbidden_at("memories", place, "text"):
+                    _changed(scope, number, items[place], now=now)
         return Response({"message": f"Successfully updated {len(items)} memories"})
 
     @operation("mem0_batch_delete", request=Mem0BatchDeleteInput, responses={200: MessageOutput})
@@ -234,15 +239,16 @@ class Mem0BatchView(Mem0View):
                 _delete(scope, number, now=now)
         return Response({"message": f"Successfully deleted {len(items)} memories"})
 
-    def _each(
-        self, items: Sequence[Mapping[str, Any]], *, writes: bool = False
-    ) -> list[tuple[Scope, int, Mapping[str, Any]]]:
-        """In the order in which all code locks: by space, then by memory.  Raises MemoryNotFound, ValidationError."""
-        found = [(*self.found(item["memory_id"], writes=writes), item) for item in items]
+    def _each(self, items: Sequence[Mapping[str, Any]], *, writes: bool = False) -> list[tuple[Scope, int, int]]:
+        """Scope, number and place in the body, in the order in which all code locks: by space, then by memory.
+
+        Raises MemoryNotFound, ValidationError.
+        """
+        found = [(*self.found(item["memory_id"], writes=writes), place) for place, item in enumerate(items)]
         if len({(scope.space.id, number) for scope, _, number, _ in found}) < len(found):
             twice = ErrorDetail("name each memory once", "doubled")
             raise serializers.ValidationError({"memories": [twice]})
-        every = [(scope, number, item) for scope, _, number, item in found]
+        every = [(scope, number, place) for scope, _, number, place in found]
         return sorted(every, key=lambda one: (one[0].space.id, one[1]))
 
 
@@ -277,6 +283,17 @@ class Mem0FeedbackView(Mem0View):
                 now=now,
             )
         return Response({"id": fields["memory_id"], "feedback": fields["feedback"], "feedback_reason": reason})
+
+
+@contextmanager
+def forbidden_at(*names: str | int) -> Iterator[None]:
+    """Forbidden content is said to be in this field of the body."""
+    try:
+        yield
+    except ForbiddenContent as refused:
+        details = [{**detail, "loc": ["body", *names]} for detail in refused.details]
+        where = ".".join(map(str, names))
+        raise ForbiddenContent(f"{where}: {details[0]['msg']}", details=details) from None
 
 
 def delete_all(view: Mem0View, labels: OwnerLabels) -> int:
@@ -331,7 +348,7 @@ def _history(memory_id: str, versions: Sequence[OpenedMemory]) -> list[dict[str,
     entries: list[dict[str, Any]] = []
     before: str | None = None
     for version in versions:
-        text = content_of(version).value
+        text = content_of(replace(version, text=version.said)).value  # with words that ended since
         if text == before:
             continue
         entries.append(

@@ -21,11 +21,11 @@ from apps.api.mem0.filters import (
     read_filters,
 )
 from apps.api.mem0.output import FoundMemoryOutput, Mem0PageOutput, facts_of, memory_body
+from apps.api.memory.query import MAX_QUERY
 from apps.api.operations import operation
 from apps.core.plaintext import Plaintext
 from apps.memories.selectors import list_memories
 from apps.recall import read_log, reranking
-from apps.recall.question import MAX_CHARACTERS
 from apps.recall.scores import score_of
 from apps.recall.services import recall
 
@@ -54,7 +54,7 @@ class NarrowedInput(Mem0Input):
 class Mem0SearchInput(NarrowedInput):
     """A question, and whose memories answer it."""
 
-    query = Text(max_length=MAX_CHARACTERS)
+    query = Text(max_length=1_000_000)
     top_k = Whole(default=10, min_value=1, max_value=MOST)
     threshold = Fraction(default=THRESHOLD, help_text="The least score.")
     metadata = Metadata(required=False, help_text="Names that a memory's metadata have with these values.")
@@ -101,8 +101,9 @@ class Mem0SearchView(Mem0View):
         scope, owners = self.reached(owners_of(asked["asked"]))
         limit = max(asked["top_k"], SEARCHED) if narrows(wanted) else asked["top_k"]
         found = recall(
-            scope, Plaintext(asked["query"]), limit=limit, rerank=asked.get("rerank"), min_relevance=0.0, now=now
-        )
+            scope, Plaintext(asked["query"][:MAX_QUERY]), limit=limit, rerank=asked.get("rerank"),
+            min_relevance=0.0, with_alike=narrows(wanted), now=now,
+        )  # fmt: skip
         results = []
         for hit in found.hits:
             facts, score = facts_of(hit.memory, owners[hit.memory.space_id]), score_of(hit)

@@ -5,7 +5,7 @@ from apps.ingest.change_rules import Effect
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.neighbours import near_duplicate
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.ingest.steps.supersede import extend_validity
+from apps.ingest.steps.supersede import extend_validity, hold_no_slot
 from text.extraction.reasons import Reason
 
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be duplicates; their words then decide
@@ -43,12 +43,16 @@ def _was_erased(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
 def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """Refuse what is already stored: the same words, or nearly the same meaning without a new word.
 
-    ``deduplicate=False`` disables this.  An erased text is always refused, if it was requested before the erasure or
-    extracted without an explicit request.
+    ``deduplicate=False`` disables this; what is verbatim stands beside the same words.  An erased text is always
+    refused, if it was requested before the erasure or extracted without an explicit request.
     """
     if candidate.is_wanted and _was_erased(candidate, snapshot):
         candidate.refuse("discarded_policy", Reason.ERASED)
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
+        return
+    if candidate.proposal.is_verbatim:
+        if snapshot.same_text(candidate):
+            hold_no_slot(candidate)
         return
     if (kept := candidate.proposal.kept) is not None:
         known = snapshot.same_text(candidate)

@@ -1,6 +1,7 @@
 """Extract candidates from a text, and refuse what is not worth keeping, with the reason."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
@@ -56,6 +57,8 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
     if not is_others:
         findings = weighed(text, findings, is_meant=keep_whole)
+    if proposal.is_verbatim:
+        findings = [_if_it_says_nothing(one) for one in findings]
     if all(finding.decision == "discarded_policy" for finding in findings):
         # Nothing of it is kept, even if reading it was too costly.
         return _refused(proposal, findings)
@@ -68,9 +71,14 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     for candidate, finding in zip(found, findings, strict=True):
         candidate.is_listed = is_listed
         candidate.passages = _passages(proposal, finding, lines)
-        if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
+        if is_listed and candidate.is_wanted and not proposal.is_verbatim and is_heading(candidate.text.reveal()):
             candidate.refuse("discarded_low_signal", Reason.HEADING)
     return found
+
+
+def _if_it_says_nothing(finding: Finding) -> Finding:
+    """The finding, kept all the same.  Forbidden content stays refused."""
+    return replace(finding, decision="keep") if finding.decision == "discarded_low_signal" else finding
 
 
 def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[MemoryCandidate]:

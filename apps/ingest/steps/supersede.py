@@ -26,7 +26,7 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
         _take_in(candidate, kept, snapshot)
         return
     if candidate.type == "instruction" and _is_preference(candidate, snapshot):
-        candidate.become_preference()
+        _become_preference(candidate)
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
     )
@@ -55,6 +55,18 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
         limit = snapshot.holder(candidate.constraint_slot)
         if limit is not None and limit.value_mac != candidate.value_mac:
             candidate.conflicts = [limit.id]
+
+
+def hold_no_slot(candidate: MemoryCandidate) -> None:
+    """Make it a memory that replaces none, and that none with its key replaces."""
+    candidate.key, candidate.value, candidate.slot, candidate.value_mac = None, None, None, None
+    candidate.constraint_slot, candidate.parts = None, ()
+
+
+def _become_preference(instruction: MemoryCandidate) -> None:
+    """Make an instruction a preference without slots, which changes no memory."""
+    hold_no_slot(instruction)
+    instruction.type, instruction.changes, instruction.closed = "preference", (), ()
 
 
 def close(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
