@@ -47,6 +47,14 @@ def test_what_is_added_is_found_and_told_as_data(mcp: McpCaller) -> None:
     assert re.fullmatch(rf"- {memory_id} \(\d\.\d\d\): {re.escape(KEY)}\n\n{re.escape(DATA)}", text_of(found))
 
 
+def test_a_whole_number_may_have_a_point(mcp: McpCaller) -> None:
+    for text in (KEY, "The bus leaves at ten."):
+        mcp.tool("add_memory", text=text, tags=["home"])
+
+    assert len(done(mcp.tool("search_memory", query="Where is the spare key?", limit=1.0))["memories"]) == 1
+    assert len(done(mcp.tool("list_memories", limit=1.0))["memories"]) == 1
+
+
 @pytest.mark.parametrize(
     ("client", "source"),
     [({"name": "cursor"}, "cursor"), ({"name": "\x07"}, "mcp"), ({}, "mcp"), ("x", "mcp"), (None, "mcp")],

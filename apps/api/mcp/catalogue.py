@@ -131,11 +131,14 @@ class Tool:
             },
         }
 
-    def check(self, arguments: Mapping[str, Any]) -> None:
-        """Raises RpcError, whose message names the argument and the rule, and repeats no value."""
+    def read(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments, where 2.0 is the integer 2 of their schema.
+
+        Raises RpcError, whose message names the argument and the rule, and repeats no value.
+        """
         error = next(iter(self._validator.iter_errors(dict(arguments))), None)
         if error is None:
-            return
+            return {name: _with_integers(value, self.arguments[name]) for name, value in arguments.items()}
         path = ".".join(map(str, ("arguments", *error.absolute_path)))
         if error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
@@ -143,6 +146,18 @@ class Tool:
         if error.validator == "additionalProperties":
             raise RpcError(INVALID_PARAMS, f"{path}: takes only: {', '.join(self.arguments) or 'nothing'}")
         raise RpcError(INVALID_PARAMS, f"{path}: {error.validator} {error.validator_value}")
+
+
+def _with_integers(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value, which the schema accepts, with its integers as such: JSON Schema takes 2.0 for one."""
+    if isinstance(value, float) and schema.get("type") == "integer":
+        return int(value)
+    if isinstance(value, list):
+        return [_with_integers(one, schema.get("items", {})) for one in value]
+    if isinstance(value, Mapping):
+        known = schema.get("properties", {})
+        return {name: _with_integers(one, known.get(name, {})) for name, one in value.items()}
+    return value
 
 
 def as_text(text: str) -> dict[str, Any]:

@@ -231,11 +231,11 @@ def _call_tool(session: ToolSession, served: Catalogue) -> dict[str, Any] | Step
     arguments = params.get("arguments", {})
     if not isinstance(arguments, Mapping):
         raise RpcError(INVALID_PARAMS, "arguments is an object.")
-    tool.check(arguments)
+    given = tool.read(arguments)
     if session.call.is_modern:
         _check_argument_headers(session, tool.arguments, arguments)
     try:
-        found = tool.run(session, arguments)
+        found = tool.run(session, given)
     except TooFewRights:
         raise
     except (RouteFailed, DomainError) as refused:
