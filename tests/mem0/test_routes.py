@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.adapters.embedders.fake import FakeEmbedder
 from apps.api.mem0.ids import Mem0Id
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
@@ -73,6 +74,19 @@ def test_an_updated_memory_is_compared_with_the_next_statement(ana: Mem0Caller, 
     with tenant_transaction(acme.scope):
         (row,) = Memory.objects.within_tenant(acme.scope).filter(validity="current")
         assert MemoryVector.objects.within(acme.scope).filter(memory_id=row.pk).exists()
+
+
+def test_a_new_text_is_found_by_its_words_before_it_has_a_vector(
+    ana: Mem0Caller, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.recall.query_context.EMBEDDER", FakeEmbedder.id)  # as if relevance were fitted on it
+    settings.EMBED_INLINE_SECONDS = 0.0
+    memory_id = ana.added("Ana lives in Lisbon.", user_id="ana")
+    ana("PUT", f"/v1/memories/{memory_id}/", {"text": "Ana borrowed a tall ladder."})
+
+    (found,) = ana.search("Ana borrowed a tall ladder.", filters=ANA)["results"]
+
+    assert (found["id"], found["memory"]) == (memory_id, "Ana borrowed a tall ladder.")
 
 
 def test_metadata_and_the_end_change_without_the_text(ana: Mem0Caller) -> None:
