@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from text import patterns
 from text.dates.number_words import HOLIDAYS, MONTHS, NUMBERS, ORDINALS, SEASONS, WEEKDAYS
-from text.dates.tense import RESCHEDULED
+from text.dates.tense import RESCHEDULED, names_what_recurs
 
 
 class When(NamedTuple):
@@ -74,8 +74,8 @@ class Calendar:
     def numeric(self, m: patterns.Match) -> When | None:
         """Day before month, unless only month before day is a valid date."""
         first, second, year = int(m["num_a"]), int(m["dot_b"] or m["slash_b"]), m["dot_y"] or m["slash_y"]
-        if year is None and m["dot_b"] and not m["num"].endswith("."):
-            return None  # 3.9 is a number
+        if year is None and m["dot_b"] and (not m["num"].endswith(".") or m.string.endswith("at ", 0, m.start())):
+            return None  # 3.9 is a number, and "at 9.15." a clock time
         if year is None and (0 in (first, second) or m["num"] in _FRACTIONS):
             return None
         number, day_number = (first, second) if second > 12 else (second, first)
@@ -173,8 +173,10 @@ class Calendar:
             return self.season_from(unit, step)
         return self.day(self.today + timedelta(days=step if unit == "night" else 0))
 
-    def weekday(self, m: patterns.Match) -> When:
+    def weekday(self, m: patterns.Match) -> When | None:
         number, word = WEEKDAYS[m["wd_n"]], m["wd_w"]
+        if m["wd"] == m["wd_n"] and names_what_recurs(m.string, m.start(), m.end()):
+            return None
         if m["wd_after"]:
             return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 8))
         if m["wd_last"]:

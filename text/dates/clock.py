@@ -3,6 +3,7 @@
 from datetime import time
 
 from text import patterns
+from text.dates.expressions import DAYNAME, MONTH
 from text.dates.number_words import MINUTES, NUMBERS
 
 _HOUR = "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
@@ -19,11 +20,29 @@ CLOCK = patterns.compile(
     rf"|(?P<word>{_HOUR})(?:[- ](?P<word_m>{_MINUTE}))?\s*(?:(?P<word_ap>{_MERIDIEM})|\bo'?clock\b|\bsharp\b"
     r"|\b(?=in\s+the\s+(?:morning|afternoon|evening)\b|at\s+night\b)))"
 )
+# What may follow an hour; any other word is what the number counts, or the name of a street: "at 14 Banyo Road".
+_STREET = (
+    r"\s+(?:(?!(?:on|in|at|by|near|with|from)\b)[\w'-]+\s+){1,3}"
+    r"(?:street|road|rd|lane|avenue|ave|close|drive|crescent|terrace)\b"
+)
+_AFTER_HOUR = (
+    rf"(?=\s*(?:[.!?;:)/-](?!\d)|$|,(?!\d|{_STREET})"
+    r"|(?:and|but|so|or|in|on|to|till|until|for|with|tonight|tomorrow|tmrw|yesterday|this|next|today|at|from|by|of|if"
+    r"|when|as|then|because|cos|since|unless|after|before|every|each|not|now|again|please|pls|sharp|ish|prompt|latest"
+    r"|instead|rather|though|there|here|over|down|up|via|re|about|w|i|i'm|i'll|we|we'll|we're|he|she|they|you|it|it's"
+    r"|that|which|the|my|our|his|her|hours|hrs|local|cet|utc|gmt|bst)\b"
+    rf"|(?:{DAYNAME}|{MONTH}|[0-3]?\d(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH})))"
+)
 _BARE_HOUR = patterns.compile(
-    r"\bat\s+(?P<h>1\d|2[0-3]|[1-9])(?=[\s,.!?;)]|$)(?!\s*(?:%|percent|km|kg|euros?|dollars?|years?|mph|people"
-    r"|[.,]\d))"
-    rf"|\bat\s+(?P<word>{_HOUR})(?:[- ](?P<word_m>{_MINUTE}))?\b"
-    r"(?=\s*(?:[,.!?;:)]|$|(?:and|but|so|or|in|on|to|till|until|for|with|tonight|tomorrow|this|next|today)\b))"
+    rf"\bat\s+(?:(?P<h>1\d|2[0-3]|[1-9])|(?P<word>{_HOUR})(?:[- ](?P<word_m>{_MINUTE}))?)\b{_AFTER_HOUR}"
+)
+_PRICED = patterns.compile(
+    r"\b(?:sells?|selling|sold|buy|bought|price[ds]?|costs?|rates?|trad(?:es?|ed|ing)|shares?|stock|valued|interest|gpa"
+    r"|average|score[ds]?|version|stands?|stood|cheap|fuel|petrol|diesel|eur|usd|offer|wages?|earns?|pays?|paid|bottles?"
+    r"|an? (?:hour|week|month))\b|[€$£]"
+)
+_COUNTS = patterns.compile(
+    r"\s*(?:[€$£%]|(?:each|per|an?|euros?|eur|dollars?|usd|pounds?|quid|percent|kg|km|mm|cm|m|metres?|litres?)\b)"
 )
 _PART_OF_DAY = patterns.compile(
     r"\s*(?:(?P<morning>in\s+the\s+morning)|in\s+the\s+(?:afternoon|evening)|(?P<night>at\s+night))\b"
@@ -50,7 +69,7 @@ def clock_time(low: str, *, with_day: bool) -> time | None:
             hour, minute = NUMBERS[found["word"]], _minute(found["word_m"])
         else:
             hour, minute = int(found["h"] or found["h2"]), int(found["m"] or 0)
-        if found["h"] and "." in found[0] and not meridiem:
+        if found["h"] and "." in found[0] and not meridiem and not (with_day and _is_time(low, found)):
             continue  # 3.50 is a price
         if meridiem:
             hour = hour % 12 + (12 if meridiem == "p" else 0)
@@ -62,6 +81,13 @@ def clock_time(low: str, *, with_day: bool) -> time | None:
         time(_of_the_day(_number(bare["h"] or bare["word"]), low, bare.end()), _minute(bare["word_m"]))
         if bare
         else None
+    )
+
+
+def _is_time(low: str, found: patterns.Match) -> bool:
+    """Whether hours and minutes with a dot are no price: "at 10.30", but not "sold at 3.50" or "at 3.50 each"."""
+    return found[0].startswith(("at", "@")) and not (
+        _PRICED.search(low, max(0, found.start() - 40), found.start()) or _COUNTS.match(low, found.end())
     )
 
 

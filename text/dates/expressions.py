@@ -97,6 +97,7 @@ RECURRING = patterns.compile(
     rf"\b(?:first|second|third|fourth|last) {DAYNAME} (?:of|in) (?:each|every|the) (?:month|quarter|year)\b"
     rf"|\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{DAYNAME}|day|week|month|year"
     rf"|morning|evening|night|quarter|weekend|{MONTH})"
+    rf"|\b{DAYNAME}\s+(?:mornings|afternoons|evenings|nights)\b|\b(?:of|on)\s+an?\s+{DAYNAME}"
     rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\b(?:weekly|daily|nightly|hourly|monthly|yearly|annually"
     rf"|weekdays|weekends)\b"
 )
