@@ -94,6 +94,15 @@ def test_what_is_said_to_be_over_again_is_over_again(scope: Scope, together: boo
     assert row(scope, outcomes[0].memory_ids[0]).superseded_by_id == outcomes[1].memory_ids[0]
 
 
+@pytest.mark.parametrize("parted", ["Inez and I got divorced.", "Inez and me have split up."])
+def test_who_parted_is_no_spouse_any_more(scope: Scope, parted: str) -> None:
+    remember(scope, "I'm married to Inez.", "Rosa is my sister.")
+
+    remember(scope, parted, now=NOW + timedelta(days=1))
+
+    assert texts(scope, "family", now=NOW + timedelta(days=1)) == {parted, "Rosa is my sister."}
+
+
 # -- in more words -----------------------------------------------------------------------------------------------------
 
 

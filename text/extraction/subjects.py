@@ -30,7 +30,9 @@ _LEAD = patterns.compile(
     r"|(?:please )?(?:remember|note|save|store|record|memori[sz]e)(?: this| that| down)?|(?:can|could"
     r"|will) you (?:please )?(?:remember|note|save|keep in mind)(?: this| that)?|don'?t forget(?: that)?"
     r"|did i (?:mention|tell you|say)(?: that)?|did you know(?: that)?|have i (?:mentioned|told you)(?: that)?"
-    r"|fun fact|ps|p\.s\.|since|because|given(?: that)?|now that|although|though|while|that"
+    r"|fun fact|ps|p\.s\.|(?:ever )?since"
+    r"(?: then| \w+ (?:19|20)\d\d| (?:19|20)\d\d| last \w+)?"
+    r"|because|given(?: that)?|now that|although|though|while|that"
     r"|my bad|wait|hmm+|um+|uh+|in fact|in case (?:it matters|you need it|that helps)|turns out|finally|good|great"
     r"|right|thanks|thx|too|plus|new here|about me|background|context|reminder|important|note to self|lately"
     r"|these days|nowadays|by now|reorg|wrong(?=[,:])|oops|mistake|scratch that|i mean(?=[,:])|yay|guess what"
@@ -55,7 +57,8 @@ _MOST_CHARS: Final = 60  # of a slug
 # Attributes of a person that a clause may state.
 _THINGS: Final = (
     r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
-    r"|employer|(?:new )?job|job title|title|role|profession|home|time ?zone|tz|weight|salary|diet|rent|mother tongue"
+    r"|employer|(?:new )?job|job title|title|role|profession"
+    r"|home|(?:home )?address|time ?zone|tz|weight|salary|diet|rent|mother tongue"
     r"|(?:native|first) language)\b"
 )
 # What may follow a person as subject: "Olga's vegan" is about Olga, "Olga's flat is damp" is not.
@@ -76,6 +79,8 @@ _OF_A_THING: Final = patterns.compile(rf"'s? (?!{_THINGS})")
 
 # Subjects at the beginning of a clause.
 _SELF: Final = patterns.compile(r"(?:i|im|ive|we)\b")
+# "My husband Gordon and I have lived here since 1989."
+_TOGETHER: Final = patterns.compile(r"(?:[\w'-]{1,25} ){1,3}and (?:i|me)(?='ve\b| )")
 _MINE: Final = patterns.compile(
     rf"(?:my|our) (?:new |current |own |personal |preferred |default )?(?={_THINGS}|[a-z]+(?: [a-z]+)? allergy\b)"
 )
@@ -168,7 +173,7 @@ _SHE, _HE, _BEFORE, _BEFORE_THEY = "<she>", "<he>", "<before>", "<before, not th
 def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, int]:
     """The subject, as a key or as one of the marks above, and where the words about it begin."""
     at = lead_end(low, start, end)
-    if own := _SELF.match(low, at, end) or _MINE.match(low, at, end):
+    if own := _SELF.match(low, at, end) or _TOGETHER.match(low, at, end) or _MINE.match(low, at, end):
         return "user", own.end()
     if theirs := _THEIRS.match(low, at, end):
         named = _apposition(plain, low, theirs.end(), end)

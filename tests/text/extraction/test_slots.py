@@ -100,6 +100,18 @@ def test_keys_have_their_published_names(text: str, key: str, value: str) -> Non
         ("I live in Ostend", "I moved to Ostend"),
         ("I live in Ostend", "btw we're based in Ostend"),
         ("I live in Ostend", "my home is in Ostend"),
+        ("I live in Ostend", "We moved to Ostend."),
+        ("I live in Ostend", "I've lived in Ostend for two years"),
+        ("I live in Ostend", "we have lived in Ostend since the spring"),
+        ("I live in Ostend", "ive lived in ostend all my life"),
+        ("I live in Ostend", "Since May 2020 I live in Ostend."),
+        ("I live in Ostend", "My wife Inez and I live in Ostend."),
+        ("I live in Ostend", "Inez and I have lived in Ostend for ages"),
+        ("I live in Ostend", "I moved with my two cats to Ostend"),
+        ("I live in Ostend", "My address is 9 Harbour Street, Ostend."),
+        ("I live in Ostend", "My new home address is 12 Quay Road, Ostend"),
+        ("I live in Ostend", "We bought a small house in Ostend and moved in on 3 May."),
+        ("I live in Ostend", "i live in ostend w two mates"),
         ("I work at Ericsson", "I'm employed by Ericsson"),
         ("I work at Ericsson", "my new job is at Ericsson"),
         ("I'm a consultant", "I work as a consultant."),
@@ -300,6 +312,26 @@ def test_a_statement_that_ends_a_claim_names_it(text: str, closed: tuple[str, st
     assert (closes(text), claims(text)) == ([closed], [])
 
 
+@pytest.mark.parametrize(
+    "text", ["Inez and I got divorced last year.", "Inez and me broke up", "Inez and I have separated."]
+)
+def test_who_parted_is_no_partner_any_more(text: str) -> None:
+    assert {("user.spouse", "inez"), ("user.girlfriend", "inez")} <= set(closes(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Inez and I haven't split up.",
+        "Inez and I split the bill",
+        "Inez and I may get divorced",
+        "Inez and I broke up a fight",
+    ],
+)
+def test_who_did_not_part_stays_a_partner(text: str) -> None:
+    assert closes(text) == []
+
+
 def test_what_is_over_and_what_is_so_now_stand_side_by_side() -> None:
     text = "I no longer live in Graz, I live in Leeds now."
 
@@ -440,6 +472,17 @@ def test_what_is_of_somebody_or_something_else_is_no_claim_of_the_one_named(text
         "I'm in Oslo until Friday",
         "I'm living in Oslo for the summer",
         "we moved to Kubernetes last year",
+        "We moved to Linear.",
+        "We moved to QuickBooks Online",
+        "We moved to ClickHouse for our logs",
+        "We moved to Acuity instead",
+        "I lived in Oslo for ten years.",
+        "I have lived in Oslo and in Turku.",
+        "I haven't lived in Oslo since 2010",
+        "I've lived in fear for years",
+        "We found a flat in Oslo and left it in May",
+        "I'm staying at Anton's in Oslo for now",
+        "My address is 9 Harbour Street.",
         "I moved to Todoist",
         "I work at night",
         "I work for free",

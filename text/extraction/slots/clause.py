@@ -94,7 +94,7 @@ SO: Final = (
 END: Final = (
     r"(?=\s*(?:$|[,.;:!?()\"]|-\s)|\s+(?:and|but|or|as|since|for|with|in|on|at|from|until|because|so|now|btw|these|last"
     r"|near|this|next|by|who|which|where|when|after|before|again|instead|to|too|that|though|while|than|lol|rather|over|not"
-    r"|today|yesterday|tomorrow|currently|permanently|is|was|has|have|every|via|about|any)\b)"
+    r"|today|yesterday|tomorrow|currently|permanently|is|was|has|have|every|via|about|any|w)\b)"
 )
 _DOTS: Final = r"(?:\.[\w&'+-]{1,20}){0,2}(?:\.(?= \w))?"  # inside a name, not after it
 NAME: Final = rf"(?P<v>[^\W_][\w&'+-]{{0,30}}{_DOTS}(?: [\w&'+-]{{2,24}}){{0,3}}?)"

@@ -55,6 +55,12 @@ _THEY_ARE: Final = patterns.compile(
 )
 _ARE_THEY: Final = patterns.compile(rf"{PERSON} (?:is|'s)(?: now| also)? (?:my|our) {_ROLE}{_ROLE_ENDS}")
 _WED: Final = patterns.compile(rf"\b(?:i'?m|i am|we're|got|been){SO} (?P<k>married|engaged) to {PERSON}{END}")
+# "Leanne and I have split up" ends what names Leanne.
+_PARTED: Final = patterns.compile(
+    rf"{PERSON} and (?:i|me)(?:'ve| have| are| were| both)?{SO} (?:(?P<m>(?:got |getting )?(?:divorced|separated)"
+    rf"|split(?: up)?)|brok(?:en?) up|parted ways)(?! by\b){END}"
+)
+_PARTNERS: Final = ("spouse", "fiance", "partner", "girlfriend", "boyfriend")
 _BOSSES: Final = any_of(BOSS)
 _BOSS_IS: Final = patterns.compile(
     rf"(?:my(?: new| current| direct)? {_BOSSES}|our (?:new )?(?:team lead|line manager|manager|boss))"
@@ -102,6 +108,16 @@ def _theirs(clause: Clause, match: patterns.Match, group: str) -> Claim:
     return Claim(f"user.{role}", name, clause.start, end, type="relation")
 
 
+def _parted(clause: Clause) -> Iterator[Claim]:
+    match = clause.begins(_PARTED) if asserts(clause, also_past=True) else None
+    if match is not None and _is_somebody(clause, match):
+        over = [(f"user.{role}", _named(match["v"])) for role in _PARTNERS]
+        if match["m"] is not None:
+            over.append(("user.relationship_status", "married"))
+        for key, value in over:
+            yield Claim(key, value, clause.start, match.end(), is_over=True)
+
+
 def _boss(clause: Clause) -> Iterator[Claim]:
     if not asserts(clause):
         return
@@ -140,4 +156,4 @@ def _named(name: str) -> str:
     return slug(_TITLE.sub("", name, count=1))
 
 
-READERS: Final[tuple[Reader, ...]] = (_kin, _boss, _birthday)
+READERS: Final[tuple[Reader, ...]] = (_kin, _parted, _boss, _birthday)

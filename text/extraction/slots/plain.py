@@ -59,7 +59,13 @@ _NO_EMPLOYER: Final = (
 # Services that one moves to but does not live in.
 _NO_TOWN: Final = words(
     "todoist, ticktick, hetzner, fastmail, kubernetes, docker, terraform, graphql, kanban, scrum, evernote, dropbox,"
-    " aws, gcp, postgres, vaultwarden, immich, fish, sway, mullvad, claude, chatgpt, gemini, copilot, bluesky, mastodon"
+    " aws, gcp, postgres, vaultwarden, immich, fish, sway, mullvad, claude, chatgpt, gemini, copilot, bluesky,"
+    " mastodon, agile, okta, hubspot, salesforce, zendesk, intercom, pagerduty, datadog, sentry, grafana, prometheus,"
+    " airtable, miro, teams, sharepoint, confluence, workday, xero, quickbooks, sage, squarespace, wordpress,"
+    " webflow, wix, vite, webpack, polars, spark, airflow, dagster, dbt, fivetran, looker, tableau, pulumi, ansible,"
+    " nomad, vault, bazel, gradle, maven, elasticsearch, opensearch, algolia, supabase, firebase, neon, zoho, odoo,"
+    " paperless, nextcloud, octopus, british gas, sky, virgin, loom, coda, retool, stripe, playwright, cypress, jest,"
+    " storybook"
 )
 # Companies that one can join, quit or start at without being employed there.
 _SITES: Final = words(
@@ -102,6 +108,22 @@ _FOR_A_WHILE: Final = patterns.compile(
 )
 # "You never, ever, call me Luke."
 _FORBIDDEN: Final = patterns.compile(r"\b(?:never|not|don't)\b[^.!?\n]*$")
+# "I have lived there since 1989", but not "I have lived in Leeds and in York".
+_LIVED: Final = r"(?:(?:have|has|'ve|'s)(?: both| all)?(?: always| now)?|(?<=\bive)) lived"
+_SO_LONG: Final = (
+    r"(?=,? (?:ever )?since\b"
+    r"|,? for (?:(?!(?:years?|months?|decades?|ages|life)\b)[\w-]+ ){0,4}(?:years?|months?|decades?|ages|life)\b"
+    r"|,? (?:all|(?:my|our|his|her) (?:whole|entire)) (?:(?:my|our|his|her) )?life\b)"
+)
+# "We moved to BigQuery", "we moved to Acuity for bookings".
+_CAMEL: Final = patterns.compile(r"[a-z][A-Z]|\.")
+_AS_TOOL: Final = patterns.compile(r"\s+(?:instead\b|over\b|as\b|for\s+(?!(?:work|good|my|his|her|our|uni|school)\b))")
+_ROOMS: Final = r"(?:flat|house|apartment|room|place|home|studio|cottage|bungalow)"
+_AND_MOVED: Final = patterns.compile(r",?\s*(?:and|so)\s+(?:(?:we|i)\s+)?(?:have\s+)?moved\b(?!\s+out\b)")
+_STREET: Final = (
+    r"\d{1,5}[a-z]?,? (?:[\w'.-]+ ){1,4}?(?:street|st|road|rd|lane|avenue|ave|close|drive|crescent|terrace|square"
+    r"|grove|court|place|row|gardens|hill|mews|way|boulevard)\.?"
+)
 _SENTENCE: Final = 80
 _JOB: Final = r"(?:a (?:new )?|my (?:new )?|the )?(?:job|role|position|work|working)"
 
@@ -109,14 +131,22 @@ _JOB: Final = r"(?:a (?:new )?|my (?:new )?|the )?(?:job|role|position|work|work
 def _is_place(clause: Clause, match: patterns.Match, group: str) -> bool:
     value = match[group]
     is_firm = value in COMPANIES or value.endswith(COMPANY_ENDING) or any(c.isdigit() for c in value)
-    if is_firm or "'s " in value or _FOR_A_WHILE.search(clause.low, match.end(), clause.end):
+    if is_firm or "'s " in value:
         return False
-    if not _is_proper(clause, match, group, also_small=match[0].startswith("li")):
+    if match[0].startswith(("found", "bought", "rented", "got")) and not _AND_MOVED.match(clause.low, clause.end):
+        return False
+    is_long = " lived" in match[0]
+    if not is_long and _FOR_A_WHILE.search(clause.low, match.end(), clause.end):
+        return False
+    if not _is_proper(clause, match, group, also_small=is_long or match[0].startswith("li")):
         return False
     if not match[0].startswith("moved") or value in PLACES or match[0].startswith(("moved house", "moved home")):
         return True
-    is_ours = clause.low.startswith("we", match.start() - 3) or clause.plain[slice(*match.span(group))].isupper()
-    return not is_ours and value.split()[0] not in PRODUCTS and value not in PRODUCTS | _NO_TOWN
+    name, tools = clause.plain[slice(*match.span(group))], PRODUCTS | _NO_TOWN
+    if name.isupper() or value in tools or value.split()[0] in tools:
+        return False
+    is_ours = clause.low.startswith("we", match.start() - 3)
+    return not is_ours or not (_CAMEL.search(name) or _AS_TOOL.match(clause.low, match.end(), clause.end))
 
 
 def _is_employer(clause: Clause, match: patterns.Match, group: str) -> bool:
@@ -202,9 +232,13 @@ _SLOTS: Final = (
     ),
     _Slot(
         "{}.location",
-        rf"\b(?:(?:moved|relocated|emigrated){SO}(?: house| home| away| out){{0,2}}(?: from [\w' .-]{{2,40}}?)? to"
-        rf"|settled(?: down)? in|(?:lives?|living|resides?|residing|based){SO} in|home(?: is)?{SO} in)"
-        rf" (?:the (?:city|town|suburbs|outskirts|centre|center) of |downtown |central )?{NAME}{END}",
+        rf"\b(?:(?:moved|relocated|emigrated){SO}(?: house| home| away| out){{0,2}}(?: with [\w' -]{{2,30}}?)?"
+        rf"(?: from [\w' .-]{{2,40}}?)? to"
+        rf"|settled(?: down)? in|(?:lives?|living|resides?|residing|based){SO} in|home(?: is)?{SO} in"
+        rf"|(?:found|bought|rented|got) (?:an?|the|our) (?:[a-z-]+ ){{0,2}}{_ROOMS} in"
+        rf"|(?:home )?address(?: is|:|'s){SO} {_STREET},)"
+        rf" (?:the (?:city|town|suburbs|outskirts|centre|center) of |downtown |central )?{NAME}{END}"
+        rf"|(?:\b|(?='))(?:{_LIVED}{SO} in {_other(NAME)}{_SO_LONG})",
         over=rf"\b(?:(?:no longer|don't|doesn't) lives? in|moved (?:away |out )?(?:from|out of)) {NAME}{END}",
         is_fit=_is_place,
     ),
