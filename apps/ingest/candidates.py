@@ -110,7 +110,7 @@ class Proposal:
     importance: 0..1, or None when the caller gave none; 0.5 and more is an explicit "remember this" and is kept whole.
     role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
     kept: set for an imported memory.  reviewed: set for a candidate that a reviewer accepted.
-    stated: set for a fact stated as such.  typed: set for a typed memory.
+    stated: set for a fact stated as such.  typed: set for a typed memory, stated or extracted.
     reading: set if a language model was called for it.
     fields: values of the fields of its type, of an imported memory; None: those that the text has.
     is_verbatim: an explicit one is stored even if it says nothing, and beside a memory with the same words.
@@ -154,9 +154,14 @@ class Proposal:
         return self.importance is not None and self.importance >= EXPLICIT
 
     @property
+    def is_extracted(self) -> bool:
+        """Whether it is a typed memory that was found in a transcript."""
+        return self.typed is not None and self.typed.is_extracted
+
+    @property
     def is_meant(self) -> bool:
         """Whether it is to be remembered as it is, instead of being gated."""
-        stated = (self.kept, self.reviewed, self.stated, self.typed)
+        stated = (self.kept, self.reviewed, self.stated, None if self.is_extracted else self.typed)
         return self.is_explicit or any(one is not None for one in stated)
 
 
@@ -293,6 +298,13 @@ class MemoryCandidate:
             return set()
         passages = (mac for whole, parts in self.passage_macs for mac in (whole, *parts))
         return {self.text_mac, *passages, *(one.text_mac for one in self.changes)}
+
+    @property
+    def erased_macs(self) -> list[bytes]:
+        """Digests of which an erasure keeps it from being stored; none of a typed memory that its caller states."""
+        if self.proposal.typed is None:
+            return [self.text_mac]
+        return [self.text_mac, *(whole for whole, _ in self.passage_macs)] if self.proposal.is_extracted else []
 
     @property
     def slots(self) -> list[bytes]:

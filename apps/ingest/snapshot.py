@@ -344,8 +344,7 @@ class SpaceSnapshot:
                 public_ids = [one.public_id for one in candidates if one.public_id]
                 execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots, public_ids=public_ids)
                 wanted = [one for one in candidates if one.is_wanted]
-                said = [one.text_mac for one in wanted if one.proposal.typed is None]
-                if said:
+                if said := [mac for one in wanted for mac in one.erased_macs]:
                     self.erased_at = texts_erased_at(self.scope, self.cipher, said)
                 self._ids, self.claim_ids = reserve_pairs(len(wanted), sequences=SEQUENCES)
             rows = [MEMORY.row(found) for found in alike.fetchall()]
@@ -358,7 +357,8 @@ class SpaceSnapshot:
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
         # A typed memory replaces what holds now, whatever held before.
-        periods = read(self.scope, [row for row in rows if row.slot is not None]) if said else {}
+        has_history = any(one.proposal.typed is None for one in wanted)
+        periods = read(self.scope, [row for row in rows if row.slot is not None]) if has_history else {}
         for row in rows:
             if row.pk in gone:
                 continue

@@ -1,11 +1,11 @@
-"""Typed memories: a program states type, topic key, content and summary itself; nothing is extracted (docs/adr/0040).
+"""Typed memories: a program states type, topic key, content and summary itself (docs/adr/0040), or they are extracted.
 
 A batch is one transaction.  The id of a memory is a keyed hash of its type, key and content (seed-systems T4), so the
 same memory stated again is a duplicate, or, if it was replaced meanwhile, becomes current again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -26,6 +26,7 @@ from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated, SpaceSnapshot
 from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
+from apps.ingest.steps.review_gate import Queue
 from apps.ingest.steps.typed_slots import decide
 from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
 from apps.memories.spaces import SpaceOwner, get_or_create_owned, hold_space_of
@@ -50,12 +51,21 @@ class ForbiddenContent(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedResult:
-    """status: created, duplicate or revived.  superseded: public ids of the memories that this one replaced."""
+    """status: created, duplicate or revived.  superseded: public ids of the memories that this one replaced.
+
+    Of an extracted memory also pending, with review_id and reason, or discarded_policy.
+    """
 
     public_id: str
     memory_id: int
     status: str
     superseded: Sequence[str] = ()
+    review_id: int | None = None
+    reason: str = ""
+
+    @property
+    def is_stored(self) -> bool:
+        return self.memory_id != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +86,22 @@ def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory]
     """Write all of these memories into the space of this owner, which is created if unknown, or none.
 
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
-    Raises ForbiddenContent; BranchNotFound, for a branch is not created.
+    Raises ForbiddenContent, SupersedingForbidden; BranchNotFound, for a branch is not created.
     """
     refuse_forbidden(memories)
+    return write_candidates(scope, owner, [_stated(memory) for memory in memories], now=now)
+
+
+def write_candidates(
+    scope: Scope, owner: SpaceOwner, candidates: Sequence[MemoryCandidate], *, now: datetime
+) -> TypedOutcome:
+    """As ``write_owned``, of candidates whose proposals are typed memories without forbidden content."""
     write = retried(_write)
     try:
-        return write(scope, owner, memories, now=now)
+        return write(scope, owner, candidates, now=now)
     except (KeyRotated, SpaceShredded):
         # Rare; the second attempt reads the current key version, or makes the owner's new space.
-        return write(scope, owner, memories, now=now)
+        return write(scope, owner, candidates, now=now)
 
 
 def refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
@@ -103,13 +120,13 @@ def refuse_forbidden_texts(name: str, texts: Sequence[str]) -> None:
         raise ForbiddenContent(f"{name}.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
 
 
-def _write(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+def _write(scope: Scope, owner: SpaceOwner, candidates: Sequence[MemoryCandidate], *, now: datetime) -> TypedOutcome:
     with tenant_transaction(scope, is_planned=True):
         cipher = open_tenant(scope.tenant, writing=True)
         if (space := hold_space_of(scope, owner, cipher)) and not space.ref.has_ended(now):
-            return write_here(scope, space, cipher.of_space(space.ref), memories, now=now)
+            return _write_here(scope, space, cipher.of_space(space.ref), candidates, now=now)
     get_or_create_owned(scope, owner, now=now)
-    return _write(scope, owner, memories, now=now)
+    return _write(scope, owner, candidates, now=now)
 
 
 def write_here(
@@ -126,8 +143,20 @@ def write_here(
     space: locked.  cipher: its own, opened for writing.  vectors: of their texts, by our embedder; the worker makes the
     missing ones.  Raises KeyRotated, which the transaction does not survive.
     """
+    return _write_here(scope, space, cipher, [_stated(memory) for memory in memories], vectors=vectors, now=now)
+
+
+def _write_here(
+    scope: Scope,
+    space: Space,
+    cipher: SpaceCipher,
+    undecided: Sequence[MemoryCandidate],
+    *,
+    vectors: Sequence[NDArray[np.float32] | None] = (),
+    now: datetime,
+) -> TypedOutcome:
     scope = scope.in_spaces(space.ref)
-    with_tasks = any(memory.type == "task" for memory in memories)
+    with_tasks = any(one.type == "task" for one in undecided)
     tools = PipelineContext(
         scope=scope,
         cipher=cipher,
@@ -138,16 +167,19 @@ def write_here(
         settles=timedelta(0),
         now=now,
     )
-    candidates = [_candidate(memory, tools) for memory in memories]
+    candidates = [_with_lookup_keys(one, tools) for one in undecided]
     for one, vector in zip(candidates, vectors, strict=False):
         if one.embeds:
             one.vector = vector
     snapshot = SpaceSnapshot.locked(candidates, tools, space)
+    queue = Queue(snapshot)
     replaced: list[list[MemoryState]] = []
     seen: set[str] = set()
     for one in candidates:
         replaced.append(decide(one, snapshot, is_repeated=one.public_id in seen))
-        seen.add(one.public_id)
+        queue.take(one)
+        if one.memory_id is not None:
+            seen.add(one.public_id)
     index([[one] for one in candidates], [], snapshot, tools)
     if any(one.decision in MADE and one.vector is None and one.embeds for one in candidates):
         transaction.on_commit(partial(notify, drain))
@@ -158,6 +190,8 @@ def write_here(
                 memory_id=one.memory_id or 0,
                 status="created" if one.decision in MADE else one.decision,
                 superseded=[older.public_id for older in older_ones],
+                review_id=one.review_id,
+                reason=one.reason,
             )
             for one, older_ones in zip(candidates, replaced, strict=True)
         ],
@@ -166,8 +200,8 @@ def write_here(
     )
 
 
-def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
-    cipher, project_id, type_ = tools.cipher, tools.scope.project_id, TYPES[memory.type]
+def _stated(memory: TypedMemory) -> MemoryCandidate:
+    """The undecided candidate of a memory that its caller states."""
     proposal = Proposal(
         text=memory.text,
         source=memory.source,
@@ -179,14 +213,27 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         pinned=memory.pinned,
         typed=memory,
     )
-    context = memory.labels.context if memory.labels else ""
-    candidate = MemoryCandidate(
+    return MemoryCandidate(
         proposal=proposal,
         text=memory.text,
         type=memory.type,
         key=memory.topic_key,
+        value=memory.value,
         extractor_confidence=1.0,
-        text_mac=text_mac(cipher, memory.text, voice=speaker_key(proposal)),
+    )
+
+
+def _with_lookup_keys(undecided: MemoryCandidate, tools: PipelineContext) -> MemoryCandidate:
+    """A copy of the candidate that is ready to be decided."""
+    cipher, project_id, proposal = tools.cipher, tools.scope.project_id, undecided.proposal
+    memory = proposal.typed
+    assert memory is not None  # noqa: S101  (the callers made it of one)
+    type_, voice = TYPES[memory.type], speaker_key(proposal)
+    context = memory.labels.context if memory.labels else ""
+    candidate = replace(
+        undecided,
+        text_mac=text_mac(cipher, memory.text, voice=voice),
+        passage_macs=[(text_mac(cipher, passage.text, voice=voice), ()) for passage in undecided.passages],
         public_id=typed_public_id(
             cipher, memory.type, memory.topic_key, memory.content, project_id=project_id, context=context
         ),
@@ -195,11 +242,10 @@ def _candidate(memory: TypedMemory, tools: PipelineContext) -> MemoryCandidate:
         vector=None if memory.type == "task" else memory.vector,
     )
     if (memory.topic_key is not None or context) and type_.group:
-        candidate.value = memory.value
         candidate.slot = slot_in_group(
             cipher, type_.group, memory.topic_key or "", project_id=project_id, context=context
         )
-        candidate.value_mac = value_mac(cipher, memory.value)
+        candidate.value_mac = value_mac(cipher, candidate.value or "")
     return candidate
 
 

@@ -57,6 +57,7 @@ class TypedMemory:
 
     content: canonical JSON (``canonical_json``).  vector: the caller's own, unit length, of any number of dimensions;
     None for one of ours.  ttl: None for the default of its type.  importance: 0..1.
+    is_extracted: found in a transcript, and not stated by the caller.
     labels: of an agent platform; the content is then an object with ``value``, a string.
     """
 
@@ -66,6 +67,7 @@ class TypedMemory:
     topic_key: str | None = None
     keywords: Plaintext | None = None
     vector: NDArray[np.float32] | None = None
+    is_extracted: bool = False
     session_id: str | None = None
     source: str = ""
     ttl: timedelta | None = None

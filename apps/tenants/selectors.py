@@ -39,6 +39,11 @@ def find_organization(name: str) -> Organization | None:
     return found[0] if found else None
 
 
+def instructions_of(tenant_id: int) -> str:
+    """What becomes of instructions that extraction finds: a value of ``Instructions``."""
+    return Tenant.objects.values_list("instructions", flat=True).get(pk=tenant_id)
+
+
 def may_leave(tenant_id: int, policy: str, *, self_hosted: bool) -> bool:
     """Whether a model behind an endpoint may receive what the tenant's end users say.
 

@@ -40,10 +40,11 @@ class Answer(TypedDict):
 
 
 class Extracted(TypedDict, total=False):
-    """``results``: only of a run that writes."""
+    """``results``: only of a run that writes; so is ``pending``, of this product alone: what waits for review."""
 
     proposed: list[dict[str, Any]]
     results: list[Result]
+    pending: list[dict[str, Any]]
     txid: int
 
 

@@ -117,6 +117,23 @@ def test_topic_is_hidden_at_once_and_erased_with_a_receipt_when_the_grace_period
     assert (result["status"], result["superseded"]) == ("created", [])
 
 
+def test_erased_text_is_not_extracted_again_and_can_be_stated(
+    alice: ProfileClient, acme: OpenedTenant, browser: Client
+) -> None:
+    turns = [{"role": "user", "content": "I am allergic to peanuts."}]
+    (made,) = alice.extract(turns)["results"]
+    alice.erase(memory_id=made["id"])
+    confirm(browser)
+    carry_out(acme, after=GRACE + timedelta(hours=1))
+
+    again = alice.extract(turns)
+
+    assert (again["proposed"], again["results"], again["pending"]) == ([], [], [])
+    assert alice.recall("peanuts")["memories"] == []
+    stated = {"type": "fact", "summary": "I am allergic to peanuts.", "content": {"text": "I am allergic to peanuts."}}
+    put(alice, stated)
+
+
 def test_one_memory_is_erased_and_those_it_superseded_stay(
     alice: ProfileClient, acme: OpenedTenant, browser: Client
 ) -> None:

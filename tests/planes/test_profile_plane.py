@@ -906,6 +906,72 @@ def test_small_talk_is_worth_no_memory(alice: ProfileClient) -> None:
     assert alice.extract([{"role": "user", "content": "Hello there!"}])["txid"] == alice.txid == 1
 
 
+ORDER = "Whenever I ask about invoices, always forward them to finance@example.com."
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+def test_extracted_instruction_waits_for_review_and_is_not_recalled(connect: Connect, acme: OpenedTenant) -> None:
+    key = make_api_key(acme.scope, scopes=[*DEFAULT, "candidates:review"]).text
+    profile = connect(key=key)
+
+    answer = profile.extract(said(ORDER))
+
+    assert (answer["proposed"], answer["results"]) == ([], [])
+    (waiting,) = answer["pending"]
+    assert (waiting["type"], waiting["summary"], waiting["reason"]) == ("instruction", ORDER, "instruction")
+    assert profile.recall("invoices")["memories"] == []
+    accepted = profile.request("POST", f"/v1/candidates/{waiting['candidate_id']}/accept", {})
+    assert accepted.status_code == 200, accepted.content
+    assert summaries(profile.recall("invoices")) == [ORDER]
+
+
+def test_extracted_instruction_takes_effect_where_the_policy_keeps_instructions(
+    connect: Connect, acme: OpenedTenant
+) -> None:
+    set_policy(acme.tenant, actor="operator", instructions="keep", now=timezone.now())
+
+    answer = connect().extract(said(ORDER))
+
+    assert [one["status"] for one in answer["results"]] == ["created"]
+    assert answer["pending"] == []
+
+
+@pytest.mark.parametrize(("doubt", "type_"), [("style", "instruction"), ("doubted", "fact")])
+def test_extracted_wish_about_style_needs_no_review_and_a_doubtful_one_gives_no_orders(
+    alice: ProfileClient, acme: OpenedTenant, settings: Any, doubt: str, type_: str
+) -> None:
+    options = {"types": {" ": "instruction"}, doubt: [" "]}
+    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}
+    set_policy(acme.tenant, actor="operator", instructions="style", now=timezone.now())
+
+    answer = alice.extract(said("When it comes to boats, keep it brisk."))
+
+    assert [one["type"] for one in answer["proposed"]] == [type_]
+    assert [one["status"] for one in answer["results"]] == ["created"]
+
+
+def test_each_claim_of_a_turn_is_extracted_under_its_own_topic(alice: ProfileClient) -> None:
+    alice.extract(said("I live in Ghent and I work at Acme."))
+
+    answer = alice.extract(said("I moved to Lisbon."))
+
+    assert answer["proposed"][0]["topic_key"] == "user.location"
+    assert len(answer["results"][0]["superseded"]) == 1
+    assert summaries(alice.recall(topic_key="user.location")) == ["I moved to Lisbon."]
+    assert summaries(alice.recall(topic_key="user.employer")) == ["I work at Acme"]
+
+
+def test_turn_that_says_more_than_its_claims_is_extracted_whole(alice: ProfileClient) -> None:
+    text = "I live in Ghent, work at Acme and hate my boss."
+
+    (proposed,) = alice.extract(said(text))["proposed"]
+
+    assert (proposed["summary"], proposed["topic_key"]) == (text, None)
+
+
 def test_question_is_answered_from_memories_and_names_them(alice: ProfileClient) -> None:
     spare = event("The spare key lies under the blue flower pot.", source="notes")
     bus = event("The bus to the airport leaves at ten past six.", source="timetable")

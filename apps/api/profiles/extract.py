@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-import orjson
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -15,9 +14,10 @@ from apps.api.profiles.base import ProfileView, txid_of
 from apps.api.profiles.memories import TypedResultOutput, outcome_body
 from apps.api.v1.history_fields import Entries
 from apps.core.plaintext import Plaintext
-from apps.ingest.typed import write_owned
+from apps.ingest.candidates import MemoryCandidate
+from apps.ingest.review import REASONS
+from apps.ingest.typed import write_candidates
 from apps.ingest.typed_extraction import MOST_TURNS, SaidTurn, propose_typed
-from apps.memories.typed import TypedMemory
 
 
 class SaidTurnInput(Input):
@@ -44,9 +44,15 @@ class ProposedOutput(serializers.Serializer[Any]):
     keywords = serializers.CharField(allow_blank=True)
 
 
+class WaitingOutput(ProposedOutput):
+    candidate_id = serializers.IntegerField(help_text="A reviewer accepts or rejects it.")
+    reason = serializers.ChoiceField(choices=REASONS)
+
+
 class ExtractOutput(serializers.Serializer[Any]):
     proposed = ProposedOutput(many=True)
     results = TypedResultOutput(many=True, required=False, help_text="One for each; not of a dry run.")
+    pending = WaitingOutput(many=True, required=False, help_text="What waits for review; not of a dry run.")
     txid = serializers.IntegerField(required=False)
 
 
@@ -69,7 +75,8 @@ class ExtractView(ProfileView):
     def post(self, request: Request, ns: str, profile: str) -> Response:
         """Extract memories from the user's turns, and store them as typed memories.
 
-        The same transcript again makes duplicates.
+        The same transcript again makes duplicates.  As of every other text, instructions and what would replace a
+        memory that is trusted more wait for review, and what was erased is not stored again.
         """
         fields, now = self.read(ExtractInput), self.now()
         known = self.found(ns, profile)
@@ -78,23 +85,31 @@ class ExtractView(ProfileView):
         proposed = propose_typed(
             scope, turns, session_id=fields.get("session_id"), source=fields.get("source", ""), now=now
         )
-        body = {"proposed": [_proposed(one) for one in proposed]}
         if fields["dry_run"]:
-            return Response(body)
+            return Response({"proposed": [_proposed(one) for one in proposed]})
         if not proposed:
             txid = txid_of(known)
             self.reached(txid)
-            return Response({**body, "results": [], "txid": txid}, status=201)
-        outcome = write_owned(scope, self.owner(ns, profile), proposed, now=now)
+            return Response({"proposed": [], "results": [], "pending": [], "txid": txid}, status=201)
+        outcome = write_candidates(scope, self.owner(ns, profile), proposed, now=now)
         self.reached(outcome.txid)
+        results = list(zip(proposed, outcome.results, strict=True))
+        body = {
+            "proposed": [_proposed(one) for one, result in results if result.is_stored],
+            "pending": [
+                _proposed(one) | {"candidate_id": result.review_id, "reason": result.reason}
+                for one, result in results
+                if result.review_id is not None
+            ],
+        }
         return Response(body | outcome_body(outcome), status=201)
 
 
-def _proposed(one: TypedMemory) -> dict[str, Any]:
+def _proposed(one: MemoryCandidate) -> dict[str, Any]:
     return {
         "type": one.type,
-        "topic_key": one.topic_key,
-        "summary": one.summary.reveal(),
-        "content": orjson.loads(one.content.reveal()),
+        "topic_key": one.key,
+        "summary": one.text.reveal(),
+        "content": {"text": one.text.reveal()},
         "keywords": "",
     }

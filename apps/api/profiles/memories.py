@@ -151,7 +151,9 @@ def typed_of(fields: Mapping[str, Any]) -> TypedMemory:
 def outcome_body(outcome: TypedOutcome) -> dict[str, Any]:
     return {
         "results": [
-            {"id": one.public_id, "status": one.status, "superseded": list(one.superseded)} for one in outcome.results
+            {"id": one.public_id, "status": one.status, "superseded": list(one.superseded)}
+            for one in outcome.results
+            if one.is_stored
         ],
         "txid": outcome.txid,
     }

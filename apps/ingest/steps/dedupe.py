@@ -30,13 +30,14 @@ def replay_client_ref(candidates: list[MemoryCandidate], snapshot: SpaceSnapshot
     return True
 
 
-def _was_erased(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
-    erased_at = snapshot.erased_at.get(candidate.text_mac)
-    if erased_at is None:
+def was_erased(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
+    """Whether its text was erased, after it was requested or lately enough to keep extraction from storing it again."""
+    erased = [snapshot.erased_at[mac] for mac in candidate.erased_macs if mac in snapshot.erased_at]
+    if not erased:
         return False
     proposal = candidate.proposal
     if proposal.asked_at is not None:
-        return proposal.asked_at <= erased_at
+        return proposal.asked_at <= max(erased)
     return proposal.source_kind == "auto" and not proposal.is_meant
 
 
@@ -46,7 +47,7 @@ def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     ``deduplicate=False`` disables this; what is verbatim stands beside the same words.  An erased text is always
     refused, if it was requested before the erasure or extracted without an explicit request.
     """
-    if candidate.is_wanted and _was_erased(candidate, snapshot):
+    if candidate.is_wanted and was_erased(candidate, snapshot):
         candidate.refuse("discarded_policy", Reason.ERASED)
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return

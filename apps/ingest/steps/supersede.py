@@ -35,7 +35,7 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     if _repeats_a_part(candidate, snapshot):
         return
     displaced = [*place.displaced, *_displaced_by_parts(candidate, snapshot)]
-    if _must_wait(candidate, displaced, snapshot):
+    if must_wait(candidate, displaced, snapshot):
         return
     known = snapshot.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
@@ -128,7 +128,7 @@ def _take_in(candidate: MemoryCandidate, kept: ImportedMemory, snapshot: SpaceSn
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
     )
-    if kept.is_current and _must_wait(candidate, place.displaced, snapshot):
+    if kept.is_current and must_wait(candidate, place.displaced, snapshot):
         return
     known = snapshot.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
@@ -175,7 +175,7 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
                 extend_validity(candidate, earlier, snapshot)
             snapshot.count_repetition(candidate, earlier)
             candidate.refuse("merged", Reason.SAME_VALUE, earlier.id)
-        elif not _must_wait(candidate, place.displaced, snapshot):
+        elif not must_wait(candidate, place.displaced, snapshot):
             _revive(candidate, earlier, place, snapshot)
         return True
     return False
@@ -313,7 +313,7 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
         older.superseded_by = by
 
 
-def _must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
+def must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
     """Whether the candidate must be reviewed first, because it lacks the trust to take effect; marks it as pending."""
     if any(snapshot.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", Reason.LESS_TRUSTED)

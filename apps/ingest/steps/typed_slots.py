@@ -1,4 +1,4 @@
-"""Decide a typed memory: created, duplicate, revived or superseding (seed-systems T7)."""
+"""Decide a typed memory: created, duplicate, revived or superseding (seed-systems T7), or pending, if extracted."""
 
 from datetime import datetime
 
@@ -6,6 +6,8 @@ from apps.core.errors import Conflict
 from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.snapshot import SpaceSnapshot
+from apps.ingest.steps.dedupe import was_erased
+from apps.ingest.steps.supersede import must_wait
 from text.extraction.reasons import Reason
 
 
@@ -18,8 +20,9 @@ class ReplacedMeanwhile(Conflict):
 def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: bool) -> list[MemoryState]:
     """Decide the candidate, and return the memories that it replaces.
 
-    The caller states the memory, so neither its words nor the trust in its source matter: its id does, and its topic
-    key.  is_repeated: an earlier memory of this batch has the same id.  Raises ReplacedMeanwhile.
+    The caller states the memory, so its words do not matter: its id does, and its topic key.  What was extracted waits
+    for review where any other extraction would, and is refused if it was erased.
+    is_repeated: an earlier memory of this batch has the same id.  Raises ReplacedMeanwhile, SupersedingForbidden.
     """
     known = snapshot.with_public_id(candidate.public_id)
     if known is not None and (is_repeated or known.is_current):
@@ -29,6 +32,12 @@ def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: 
     labels = candidate.proposal.typed.labels if candidate.proposal.typed else None
     if labels and any(_version(older) != labels.based_on for older in holders):
         raise ReplacedMeanwhile
+    if candidate.proposal.is_extracted:
+        if was_erased(candidate, snapshot):
+            candidate.refuse("discarded_policy", Reason.ERASED)
+            return []
+        if must_wait(candidate, holders, snapshot):
+            return []
     if known is not None:
         known.validity, known.superseded_by, known.reason = "current", None, ""
         known.periods.begin(snapshot.now, now=snapshot.now)
