@@ -100,7 +100,7 @@ def create_branch(scope: Scope, name: str, *, at: str | None = None, lasts: time
         copy_policy(scope, origin.pk, space.pk, now=now)
         after = open_space(scope.tenant, space.ref, writing=True)
         count = copy_memories(scope, space, before, after, txid=txid, now=now)
-        rewind_locked(scope.in_spaces(space.ref), space, txid, now=now)
+        rewind_locked(scope.in_spaces(space.ref), space, txid, may_review=True, now=now)
         _record(scope, AuditAction.MEMORY_BRANCH, space, count, now=now)
     return _branch(space)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from django.db.models import Q
 
+from apps.apikeys.permissions import REVIEWS
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
@@ -21,6 +22,8 @@ from apps.memories import validity
 from apps.memories.models import Memory, MemoryCheckpoint, MemoryTransition, MemoryVector
 from apps.memories.models.memory import Validity
 from apps.memories.spaces import lock_space
+from apps.memories.superseding import SupersedingForbidden, trust_in
+from apps.memories.trust import Trust
 from apps.memories.typed import OF_CALLER
 from apps.memories.validity import Periods
 from apps.memories.validity_changes import validity_after
@@ -109,17 +112,21 @@ def rewind(scope: Scope, to: str, *, dry_run: bool = False, now: datetime) -> Re
     """Make the memories of the scope's one space hold as they did after a change.
 
     to: the name of a checkpoint, or the number of the change.  dry_run: only say what would change.
-    Raises CheckpointNotFound.
+    Raises CheckpointNotFound, and SupersedingForbidden if it would end what only a reviewer may end (docs/adr/0012).
     """
+    may_review = REVIEWS in scope.permissions
     with tenant_transaction(scope):
         space, _ = lock_space(scope)
-        done = rewind_locked(scope, space, change_named(scope, space, to), dry_run=dry_run, now=now)
+        txid = change_named(scope, space, to)
+        done = rewind_locked(scope, space, txid, may_review=may_review, dry_run=dry_run, now=now)
         if done.txid != done.before:
             _record(scope, AuditAction.MEMORY_REWIND, len(done.restored) + len(done.ended), now=now)
     return done
 
 
-def rewind_locked(scope: Scope, space: Space, txid: int, *, dry_run: bool = False, now: datetime) -> Rewound:
+def rewind_locked(
+    scope: Scope, space: Space, txid: int, *, may_review: bool, dry_run: bool = False, now: datetime
+) -> Rewound:
     """As ``rewind``, to the change with this number, under the lock of the space."""
     before = space.txid
     # Only rows that changed since can differ.  In id order, as in all code that changes memories.
@@ -127,6 +134,8 @@ def rewind_locked(scope: Scope, space: Space, txid: int, *, dry_run: bool = Fals
     rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), is_summary=False)
     changed = list(rows.order_by("pk").select_for_update(no_key=True))
     moves = _moves(changed, validity_after(scope, [row.pk for row in changed], txid))
+    if not may_review and any(one.ends and trust_in(one.row) > Trust.SAID for one in moves):
+        raise SupersedingForbidden
     ended = [one.row.pk for one in moves if one.ends]
     restored = [one.row.pk for one in moves if one.begins]
     if moves and not dry_run:

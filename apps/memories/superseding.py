@@ -94,7 +94,7 @@ def supersede_as_stated(
         raise NotCurrent
     if row.type == "constraint":
         raise ConstraintStays
-    if not may_review and _trust(row) > min(_trust(by), Trust.SAID):
+    if not may_review and trust_in(row) > min(trust_in(by), Trust.SAID):
         raise SupersedingForbidden
     supersede(scope, by, row, open_space(scope.tenant, scope.space, writing=True), reason=reason, now=now)
     if reason == MERGED:
@@ -144,7 +144,7 @@ def lock_both(scope: Scope, one_id: int, other_id: int) -> tuple[Memory, Memory]
     return locked[one_id], locked[other_id]
 
 
-def _trust(row: Memory) -> Trust:
+def trust_in(row: Memory) -> Trust:
     return trust_of(source_kind=row.source_kind, source_strength=row.source_strength, pinned=row.pinned)
 
 

@@ -19,6 +19,7 @@ from apps.outbox.tasks import drain
 from apps.projects.scope import Environment
 from apps.tenants.services import set_policy
 from tests import once
+from tests.api.conftest import Caller
 from tests.makers import make_api_key
 from tests.planes.conftest import Connect
 from tests.planes.profile_client import ProfileClient, ProfileError, Recalled
@@ -970,6 +971,70 @@ def test_turn_that_says_more_than_its_claims_is_extracted_whole(alice: ProfileCl
     (proposed,) = alice.extract(said(text))["proposed"]
 
     assert (proposed["summary"], proposed["topic_key"]) == (text, None)
+
+
+# -- pinned memories ---------------------------------------------------------------------------------------------------
+
+
+def home(city: str) -> Memory:
+    return {"type": "fact", "topic_key": "user.location", "summary": f"lives in {city}", "content": {"city": city}}
+
+
+@pytest.fixture
+def reviewer(acme: OpenedTenant) -> Caller:
+    return Caller(make_api_key(acme.scope, scopes=[*DEFAULT, "candidates:review"]).text)
+
+
+@pytest.fixture
+def pinned(connect: Connect, reviewer: Caller) -> ProfileClient:
+    """Alice without a namespace, of whom a reviewer has pinned where she lives."""
+    pin(reviewer, reviewer.add("I live in Ghent.")["id"])
+    return connect("alice", "acme")
+
+
+def pin(reviewer: Caller, memory_id: int) -> None:
+    assert reviewer("PATCH", f"/memory/{memory_id}", {"pinned": True}).status_code == 200
+
+
+def test_key_without_review_replaces_no_pinned_memory(pinned: ProfileClient) -> None:
+    answer = pinned.request("POST", "/memories", {"memories": [diet("vegan"), home("Lisbon")]})
+
+    assert answer.status_code == 403
+    assert (answer.json()["code"], answer.json()["reason"]) == ("forbidden", "INSUFFICIENT_SCOPE")
+    assert summaries(pinned.recall(topic_key="user.location")) == ["I live in Ghent."]
+    assert summaries(pinned.recall(topic_key="user.diet")) == []
+
+
+def test_key_with_review_replaces_a_pinned_memory(pinned: ProfileClient, connect: Connect, reviewer: Caller) -> None:
+    (result,) = connect("alice", "acme", key=reviewer.key).ingest(home("Lisbon"))["results"]
+
+    assert len(result["superseded"]) == 1
+    assert summaries(pinned.recall(topic_key="user.location")) == ["lives in Lisbon"]
+
+
+def test_extraction_that_would_replace_a_pinned_memory_waits_for_review(pinned: ProfileClient) -> None:
+    answer = pinned.extract(said("I moved to Lisbon."))
+
+    assert [one["reason"] for one in answer["pending"]] == ["less_trusted"]
+    assert answer["results"] == []
+    assert summaries(pinned.recall(topic_key="user.location")) == ["I live in Ghent."]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_key_without_review_rewinds_past_no_pinned_memory(pinned: ProfileClient, *, dry_run: bool) -> None:
+    answer = pinned.request("POST", "/rewind", {"to": "0", "dry_run": dry_run})
+
+    assert (answer.status_code, answer.json()["reason"]) == (403, "INSUFFICIENT_SCOPE")
+    assert summaries(pinned.recall(topic_key="user.location")) == ["I live in Ghent."]
+
+
+def test_key_with_review_rewinds_past_a_pinned_memory(
+    pinned: ProfileClient, connect: Connect, reviewer: Caller
+) -> None:
+    answer = connect("alice", "acme", key=reviewer.key).request("POST", "/rewind", {"to": "0"})
+
+    assert len(answer.json()["ended"]) == 1
+    assert pinned.recall(topic_key="user.location")["memories"] == []
 
 
 def test_question_is_answered_from_memories_and_names_them(alice: ProfileClient) -> None:
