@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -33,7 +33,7 @@ from apps.memories.spaces import list_spaces, lock_space
 from apps.memories.tenant_types import Registry, read_registry, wording_of
 from apps.memory_types.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
 from apps.memory_types.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
-from apps.memory_types.type_changes import Planned, count_eligible, drop_if_unused
+from apps.memory_types.type_changes import Planned, count_eligible, drop_if_unused, looked_at
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.system import find_system_scope
@@ -128,7 +128,7 @@ def preview(
         before: int | None = None
         while time.monotonic() < deadline:
             with tenant_transaction(scope, snapshot=True):
-                rows = _next_rows(scope, planned.sources, ref.id, before, LARGEST_BATCH)
+                rows = _next_rows(scope, looked_at(planned.sources, planned.kind), ref.id, before, LARGEST_BATCH)
                 if not rows:
                     break
                 cipher = open_space(scope.tenant, ref)
@@ -152,7 +152,7 @@ def preview(
             before = rows[-1].pk
             progress(seen)
     return Preview(
-        planned=planned, total=count_eligible(scope, planned.sources), seen=seen,
+        planned=planned, total=count_eligible(scope, planned.sources, planned.kind), seen=seen,
         changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
         broken=results[RetypingResult.BROKEN], by=dict(by), fields=dict(fields), sample=sample,
     )  # fmt: skip
@@ -204,7 +204,7 @@ def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> 
     ref = _space_at(scope, change)
     if ref is None:
         return _end_look(scope, change, now=now)
-    rows = _next_rows(scope, change.sources, ref.id, change.at_memory, size, change)
+    rows = _next_rows(scope, looked_at(change.sources, change.kind), ref.id, change.at_memory, size, change)
     results: list[Retyped] = []
     if rows:
         results, broken = _change_some(scope, change, ref, rows, now=now)
@@ -346,12 +346,10 @@ def _space_at(scope: Scope, change: TypeChange) -> SpaceRef | None:
 
 
 def _next_rows(
-    scope: Scope, sources: Sequence[str], space_id: int, before: int | None, size: int, change: TypeChange | None = None
+    scope: Scope, wanted: Q, space_id: int, before: int | None, size: int, change: TypeChange | None = None
 ) -> list[Memory]:
     """The next memories of one space, newest first; with a change, without those that it has processed."""
-    rows = Memory.objects.within_tenant(scope).filter(
-        space_id=space_id, type__in=sources, retention_status__in=_EXISTING
-    )
+    rows = Memory.objects.within_tenant(scope).filter(wanted, space_id=space_id, retention_status__in=_EXISTING)
     if before is not None:
         rows = rows.filter(pk__lt=before)
     if change is not None:

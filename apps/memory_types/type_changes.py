@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -189,7 +189,7 @@ def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
                 sources=list(planned.sources), defines=planned.own is not None, created_at=now,
             )  # fmt: skip
             _define_in_registry(scope, planned, change, now=now)
-            change.rows_total = count_eligible(scope, planned.sources)
+            change.rows_total = count_eligible(scope, planned.sources, planned.kind)
             if planned.kind != ChangeKind.SUNSET and not planned.wordings:
                 change.rows_total, change.state, change.finished_at = 0, ChangeState.DONE, now
             change.save(update_fields=["rows_total", "state", "finished_at"])
@@ -278,11 +278,20 @@ def count_by_type(scope: Scope) -> dict[str, int]:
         return dict(rows.order_by("type").values_list("type").annotate(Count("pk")))
 
 
-def count_eligible(scope: Scope, sources: Sequence[str]) -> int:
+def count_eligible(scope: Scope, sources: Sequence[str], kind: ChangeKind) -> int:
     """How many memories a change of these types would look at."""
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(retention_status__in=("active", "archived"))
-        return rows.filter(type__in=sources).count()
+        return rows.filter(looked_at(sources, kind)).count()
+
+
+def looked_at(sources: Sequence[str], kind: str) -> Q:
+    """The memories whose type a change may replace.
+
+    Rules do not change the type of a typed memory: its caller stated it, and its id is of it.
+    """
+    of_sources = Q(type__in=sources)
+    return of_sources if kind == ChangeKind.SUNSET else of_sources & Q(content_ct=None)
 
 
 def count_to_undo(scope: Scope, change: TypeChange) -> int:

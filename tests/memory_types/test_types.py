@@ -16,6 +16,7 @@ from apps.edges.ontology import TooManyTypes, get_ontology, update_ontology
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
 from apps.ingest.pipeline_context import PipelineContext
+from apps.ingest.typed import write_typed
 from apps.key_management import rotation
 from apps.memories import integrity
 from apps.memories.editing import Edit, edit
@@ -23,6 +24,7 @@ from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
 from apps.memories.phrase_rules import BadTypeRule, PhraseRule
 from apps.memories.revisions import get_history
 from apps.memories.tenant_types import Registry, read_registry
+from apps.memories.typed import TypedMemory
 from apps.memories.types import confidence
 from apps.memory_types import change_worker, type_changes
 from apps.memory_types.models import ChangeState, RowState, TypeChange, TypeChangeRow
@@ -132,6 +134,24 @@ def test_a_type_that_is_added_takes_its_memories_and_leaves_the_others(alice: Sc
         assert vars(after[one]).items() >= {k: v for k, v in vars(before[one]).items() if k != "_state"}.items()
     assert (change.state, change.rows_total, change.rows_seen) == (ChangeState.DONE, 5, 5)
     assert (change.rows_changed, change.rows_taken, change.rows_broken) == (2, 0, 0)
+
+
+def test_a_typed_memory_keeps_the_type_that_its_caller_stated(alice: Scope) -> None:
+    text = Plaintext(MEDICINES[0])
+    stated = [
+        TypedMemory(type=type_, summary=text, content=Plaintext('{"mg":20}'), topic_key=key)
+        for type_, key in (("fact", "user.medicine"), ("instruction", None), ("event", None))
+    ]
+    written = write_typed(alice, "alice", stated, now=NOW)
+    before = rows(alice)
+
+    change = finish(add_medication(alice))
+
+    assert {pk: (one.type, one.public_id, one.slot) for pk, one in rows(alice).items()} == {
+        pk: (one.type, one.public_id, one.slot) for pk, one in before.items()
+    }
+    assert len(before) == len(written.results) == 3
+    assert (change.rows_total, change.rows_seen, change.rows_changed) == (0, 0, 0)
 
 
 def test_a_memory_of_another_type_is_whole(alice: Scope) -> None:

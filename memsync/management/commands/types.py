@@ -173,7 +173,7 @@ class Command(PlainCommand):
 
     def _preview(self, scope: Scope, planned: Planned, options: dict[str, Any]) -> None:
         with self.bar(options) as bar:
-            total = type_changes.count_eligible(scope, planned.sources)
+            total = type_changes.count_eligible(scope, planned.sources, planned.kind)
             line = bar.add_task(scope.tenant.name, total=max(1, total))
             found = change_worker.preview(
                 scope, planned, most=max(0, min(MOST_SAMPLES, options["sample"])),
