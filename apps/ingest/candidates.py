@@ -39,11 +39,13 @@ class ImportedMemory:
     """The attributes of a memory from another system, kept as they are: nothing is extracted, split or scored again.
 
     since: start of the import.  Memories stored before it are matched as duplicates; those of the same import are not.
+    value: under its key, as exported of a typed memory.
     """
 
     type: str
     key: str | None
     since: datetime
+    value: str | None = None
     is_current: bool = True
     is_archived: bool = False
     is_summary: bool = False
@@ -110,7 +112,7 @@ class Proposal:
     importance: 0..1, or None when the caller gave none; 0.5 and more is an explicit "remember this" and is kept whole.
     role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
     kept: set for an imported memory.  reviewed: set for a candidate that a reviewer accepted.
-    stated: set for a fact stated as such.  typed: set for a typed memory, stated or extracted.
+    stated: set for a fact stated as such.  typed: set for a typed memory, stated, extracted or imported.
     reading: set if a language model was called for it.
     fields: values of the fields of its type, of an imported memory; None: those that the text has.
     is_verbatim: an explicit one is stored even if it says nothing, and beside a memory with the same words.
@@ -152,6 +154,11 @@ class Proposal:
     def is_explicit(self) -> bool:
         """Whether the caller explicitly asked to remember this text."""
         return self.importance is not None and self.importance >= EXPLICIT
+
+    @property
+    def goes_by_id(self) -> bool:
+        """Whether it is a typed memory that a request states: its id and its topic key alone decide about it."""
+        return self.typed is not None and self.kept is None
 
     @property
     def is_extracted(self) -> bool:
@@ -294,7 +301,7 @@ class MemoryCandidate:
     @property
     def macs(self) -> set[bytes]:
         """Digests of the text, of its passages, and of the statements that it changes; none of a typed memory."""
-        if self.proposal.typed is not None:
+        if self.proposal.goes_by_id:
             return set()
         passages = (mac for whole, parts in self.passage_macs for mac in (whole, *parts))
         return {self.text_mac, *passages, *(one.text_mac for one in self.changes)}
@@ -302,7 +309,7 @@ class MemoryCandidate:
     @property
     def erased_macs(self) -> list[bytes]:
         """Digests of which an erasure keeps it from being stored; none of a typed memory that its caller states."""
-        if self.proposal.typed is None:
+        if not self.proposal.goes_by_id:
             return [self.text_mac]
         return [self.text_mac, *(whole for whole, _ in self.passage_macs)] if self.proposal.is_extracted else []
 

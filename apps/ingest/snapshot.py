@@ -357,7 +357,7 @@ class SpaceSnapshot:
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
         # A typed memory replaces what holds now, whatever held before.
-        has_history = any(one.proposal.typed is None for one in wanted)
+        has_history = any(not one.proposal.goes_by_id for one in wanted)
         periods = read(self.scope, [row for row in rows if row.slot is not None]) if has_history else {}
         for row in rows:
             if row.pk in gone:

@@ -24,11 +24,10 @@ from apps.ingest.candidates import MADE, MemoryCandidate, Proposal
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated, SpaceSnapshot
-from apps.ingest.speakers import speaker_key
 from apps.ingest.steps.index import index
+from apps.ingest.steps.lookup_keys import add_lookup_keys
 from apps.ingest.steps.review_gate import Queue
 from apps.ingest.steps.typed_slots import decide
-from apps.memories.lookup_keys import slot_in_group, text_mac, typed_public_id, value_mac
 from apps.memories.spaces import SpaceOwner, get_or_create_owned, hold_space_of
 from apps.memories.tenant_types import Registry
 from apps.memories.typed import TypedMemory
@@ -38,7 +37,6 @@ from apps.policies.retention import policies_for
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from text.extraction.extractor import policy_refusal
-from text.terms import terms
 
 MOST: Final = 1_000  # memories in one batch
 
@@ -225,27 +223,11 @@ def _stated(memory: TypedMemory) -> MemoryCandidate:
 
 def _with_lookup_keys(undecided: MemoryCandidate, tools: PipelineContext) -> MemoryCandidate:
     """A copy of the candidate that is ready to be decided."""
-    cipher, project_id, proposal = tools.cipher, tools.scope.project_id, undecided.proposal
-    memory = proposal.typed
+    memory = undecided.proposal.typed
     assert memory is not None  # noqa: S101  (the callers made it of one)
-    type_, voice = TYPES[memory.type], speaker_key(proposal)
-    context = memory.labels.context if memory.labels else ""
-    candidate = replace(
-        undecided,
-        text_mac=text_mac(cipher, memory.text, voice=voice),
-        passage_macs=[(text_mac(cipher, passage.text, voice=voice), ()) for passage in undecided.passages],
-        public_id=typed_public_id(
-            cipher, memory.type, memory.topic_key, memory.content, project_id=project_id, context=context
-        ),
-        terms=terms(memory.text.reveal()),
-        lasts=_lifetime(memory),
-        vector=None if memory.type == "task" else memory.vector,
-    )
-    if (memory.topic_key is not None or context) and type_.group:
-        candidate.slot = slot_in_group(
-            cipher, type_.group, memory.topic_key or "", project_id=project_id, context=context
-        )
-        candidate.value_mac = value_mac(cipher, candidate.value or "")
+    vector = None if memory.type == "task" else memory.vector
+    candidate = replace(undecided, lasts=_lifetime(memory), vector=vector)
+    add_lookup_keys([candidate], tools)
     return candidate
 
 

@@ -108,6 +108,69 @@ def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: OpenedTe
     assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))
 
 
+def test_typed_memories_and_those_of_agent_platforms_move_whole(acme: OpenedTenant, globex: OpenedTenant) -> None:
+    here = Caller(acme.keys[Environment.PRODUCTION])
+    there = Caller(globex.keys[Environment.PRODUCTION], "alice")
+    stated = [
+        {"type": "fact", "topic_key": "user.diet", "summary": "vegetarian", "content": {"diet": "vegetarian"}},
+        {
+            "type": "fact",
+            "topic_key": "user.diet",
+            "summary": "vegan",
+            "content": {"diet": "vegan"},
+            "keywords": "food",
+        },
+        {"type": "event", "summary": "deployed", "content": [1, {"b": None, "a": 2.5}], "keywords": "release"},
+        {"type": "event", "summary": "deployed", "content": "v2"},
+    ]
+    assert here("POST", "/v1/memory/acme/alice/memories", {"memories": stated}).status_code == 201
+    saved = {
+        "key": "home", "value": "The blue house.", "summary": "Home", "category": "places", "workspaceId": "w-1",
+        "messageIds": ["m-1"], "assets": [{"url": "https://example.com/a.png", "size": 4111111111111111}],
+    }  # fmt: skip
+    assert here("POST", "/api/v1/memories", saved).status_code == 201
+    export = here("GET", "/memory/export").content
+
+    job = bring_in(there, globex, export)
+    again = bring_in(there, globex, export)
+
+    assert (job["created"], job["rejected"], job["skipped"]) == (5, 0, 0), job
+    assert (again["created"], again["already_imported"]) == (0, 5)
+    assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))
+    restated = there("POST", "/v1/memory/globex/alice/memories", {"memories": stated[1:]}).json()["results"]
+    assert [one["status"] for one in restated] == ["duplicate"] * 3
+    (place,) = there("GET", "/api/v1/memories?workspaceId=w-1").json()["data"]["items"]
+    assert [place[name] for name in ("key", "value", "summary", "category", "messageIds")] == [
+        "home", "The blue house.", "Home", "places", ["m-1"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        1,
+        {"value": 1, "category": "x", "created_at": "2026-01-01T00:00:00Z"},
+        {"value": "x", "category": "x", "created_at": "then"},
+        {"value": "x", "category": "x", "created_at": "2026-01-01T00:00:00Z", "other": 1},
+    ],
+    ids=["no object", "value", "time", "unknown"],
+)
+def test_content_that_no_agent_platform_wrote_is_rejected(acme: OpenedTenant, content: Any) -> None:
+    record = {"text": "x y z", "extracted_type": "fact", "content": content, "platform": {"category": "x"}}
+
+    job = bring_in(Caller(acme.keys[Environment.PRODUCTION]), acme, json.dumps({"memories": [record]}).encode())
+
+    assert (job["created"], job["rejected"]) == (0, 1)
+
+
+def test_forbidden_content_of_a_typed_memory_is_not_imported(acme: OpenedTenant) -> None:
+    record = {"text": "a card", "extracted_type": "fact", "content": {"card": "4111 1111 1111 1111"}}
+
+    job = bring_in(Caller(acme.keys[Environment.PRODUCTION]), acme, json.dumps({"memories": [record]}).encode())
+
+    assert (job["created"], job["skipped"]) == (0, 1)
+
+
 def test_pins_and_instructions_move_with_a_reviewer(acme: OpenedTenant, globex: OpenedTenant) -> None:
     here = Caller(acme.keys[Environment.PRODUCTION])
     here.add("Always answer me in German.", importance=0.8)

@@ -8,16 +8,20 @@ from typing import Any, Final
 import orjson
 from rest_framework import serializers
 
-from apps.api.collection_fields import FieldValues, Metadata, Tags
+from apps.api.collection_fields import FieldValues, FilledLabels, Metadata, Tags
 from apps.api.errors import invalid
 from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text
 from apps.api.input_serializers import Input
 from apps.api.memory.add import RememberInput, proposal
 from apps.api.memory.export import ExportedOutput, ExportedRelationOutput
 from apps.api.parsers import parse
+from apps.api.platform.memories import MOST_ASSETS, MOST_MESSAGES, AssetInput
+from apps.api.profiles.fields import Content
+from apps.api.v1.history_fields import Entries
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
+from apps.memories.typed import PlatformLabels, TypedMemory, typed_name
 from apps.transfers.exports.formats import COLUMNS
 from apps.transfers.imports.records import EXPORTED, EndUserUnnamed, ImportRecord
 
@@ -38,6 +42,28 @@ class ExportedEdgeInput(Input):
     automatic = Flag(default=False)
 
 
+class ExportedPlatformInput(Input):
+    """Labels of a memory of an agent platform."""
+
+    category = Label()
+    workspace = Label(required=False, max_length=256)
+    context = Label(required=False, max_length=1_024)  # type: ignore[assignment]  # the wire's name, not DRF's
+    messages = FilledLabels(required=False, max_items=MOST_MESSAGES, max_length=256)
+
+
+class PlatformContentInput(Input):
+    """The content of a memory of an agent platform."""
+
+    value = Text()
+    summary = Text(required=False)
+    category = Label()
+    tags = Tags(required=False)
+    created_at = Moment()
+    expires_at = Moment(required=False)
+    messages = FilledLabels(required=False, max_items=MOST_MESSAGES, max_length=256)
+    assets = Entries(child=AssetInput(), required=False, max_length=MOST_ASSETS)
+
+
 class ExportedInput(Input):
     """A memory as ``GET /memory/export``, or a file of ``/exports``, has it.
 
@@ -49,6 +75,11 @@ class ExportedInput(Input):
     text = Text()
     extracted_type = Label(max_length=32)
     extracted_key = Label(required=False, max_length=256)
+    extracted_value = Text(required=False)
+    summary = Text(required=False)
+    content = Content(required=False)
+    keywords = Text(required=False)
+    platform = ExportedPlatformInput(required=False)
     source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
     event_type = Label(required=False)
     tags = Tags(required=False)
@@ -83,13 +114,30 @@ def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportR
     is_exported = EXPORTED in record
     try:
         fields: Mapping[str, Any] = (ExportedInput if is_exported else RememberInput).check(record)
+        made = _exported(fields, record, since=since) if is_exported else proposal(fields, deduplicate=True)
     except serializers.ValidationError as found:
         raise invalid(found) from found
     whose = fields.get("end_user_id", end_user)
     if whose is None or not whose.strip():
         raise EndUserUnnamed
-    made = _exported(fields, record, since=since) if is_exported else proposal(fields, deduplicate=True)
     return ImportRecord(end_user=whose, proposal=made)
+
+
+def _typed(fields: Mapping[str, Any]) -> TypedMemory | None:
+    """The typed memory that was exported; None if it was of another kind."""
+    if "content" not in fields:
+        return None
+    labels = fields.get("platform")
+    if labels is not None:
+        PlatformContentInput.check(orjson.loads(fields["content"]))
+    return TypedMemory(
+        type=typed_name(fields["extracted_type"]),
+        summary=Plaintext(fields.get("summary", fields["text"])),
+        content=Plaintext(fields["content"]),
+        topic_key=fields.get("extracted_key"),
+        keywords=Plaintext(fields["keywords"]) if "keywords" in fields else None,
+        labels=PlatformLabels(**labels) if labels is not None else None,
+    )
 
 
 def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: datetime) -> Proposal:
@@ -106,9 +154,11 @@ def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: da
         session_id=fields.get("session_id"),
         speaker=fields.get("speaker"),
         fields=fields.get("fields", {}),
+        typed=_typed(fields),
         kept=ImportedMemory(
             type=fields["extracted_type"],
             key=fields.get("extracted_key"),
+            value=fields.get("extracted_value"),
             since=since,
             is_current=not is_superseded,
             # Exports write replaced memories as archived.

@@ -19,6 +19,7 @@ from apps.api.views import ApiView
 from apps.edges.selectors import edges_of
 from apps.memories.exporting import ExportBatch, Exported, export_batches
 from apps.projects.scope import Scope
+from apps.transfers.exports.formats import typed_columns
 
 
 class ExportedRelationOutput(RelationOutput):
@@ -28,10 +29,22 @@ class ExportedRelationOutput(RelationOutput):
     to_ref = serializers.CharField()
 
 
+class ExportedPlatformOutput(serializers.Serializer[Any]):
+    """Labels of a memory of an agent platform.  context: what else than its key it is saved under."""
+
+    category = serializers.CharField()
+    workspace = serializers.CharField(required=False)
+    context = serializers.CharField(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
+    messages = serializers.ListField(child=serializers.CharField(), required=False)
+
+
 class ExportedOutput(MemoryOutput):
     """A memory; replaced ones are reported as archived.  edges: those to earlier memories, in both directions."""
 
     client_ref = serializers.CharField()
+    content = serializers.JSONField(allow_null=True, help_text="Of a typed memory.")
+    keywords = serializers.CharField(allow_null=True, help_text="Of a typed memory.")
+    platform = ExportedPlatformOutput(allow_null=True)
     edges = ExportedRelationOutput(many=True)
 
 
@@ -86,4 +99,4 @@ def _rows(scope: Scope, batch: ExportBatch, *, now: datetime) -> list[bytes]:
 
 def _row(one: Exported, edges: list[dict[str, Any]]) -> bytes:
     more = {"client_ref": one.reference, "edges": edges}
-    return orjson.dumps(memory_body(one.memory) | more)
+    return orjson.dumps(memory_body(one.memory) | typed_columns(one.memory) | more)

@@ -56,8 +56,9 @@ def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
             hold_no_slot(candidate)
         return
     if (kept := candidate.proposal.kept) is not None:
-        known = snapshot.same_text(candidate)
-        if known is not None and known.made_at < kept.since:
+        by_id = snapshot.with_public_id(candidate.public_id) if candidate.public_id else None
+        known = by_id or (None if candidate.proposal.typed else snapshot.same_text(candidate))
+        if known is not None and (known is by_id or known.made_at < kept.since):
             candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
         return
     if candidate.is_listed and (known := snapshot.match_passages(candidate)):

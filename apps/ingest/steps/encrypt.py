@@ -113,7 +113,7 @@ def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValue
         session=proposal.session_id or None,
         value=candidate.value if candidate.slot else None,
         once="" if is_same else str(candidate.memory_id),
-        typed=candidate.type if proposal.typed else "",
+        typed=proposal.typed.type if proposal.typed else "",
         context=labels.context if labels else "",
         category=labels.category if labels else "",
         workspace=labels.workspace if labels else "",

@@ -165,7 +165,10 @@ def _part(part: ClaimPart, finding: Finding, proposal: Proposal) -> PartClaim:
 
 def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> MemoryCandidate:
     """An imported memory: the whole text with its type and key.  Forbidden content is refused here too."""
-    value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
+    if proposal.typed is not None:
+        value: str | None = kept.value or proposal.typed.value
+    else:
+        value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
     candidate = MemoryCandidate(
         proposal=proposal,
         text=proposal.text,
@@ -185,8 +188,10 @@ def _value_of(proposal: Proposal, key: str, *, now: datetime) -> str | None:
 
 
 def _unless_forbidden(candidate: MemoryCandidate) -> MemoryCandidate:
-    """The candidate, refused if its text is forbidden content, regardless of the sender."""
-    if refusal := policy_refusal(candidate.text.reveal()):
+    """The candidate, refused if its text or content is forbidden, regardless of the sender."""
+    typed = candidate.proposal.typed
+    said = f"{candidate.text.reveal()}\n{typed.checked}" if typed else candidate.text.reveal()
+    if refusal := policy_refusal(said):
         candidate.refuse("discarded_policy", refusal)
     return candidate
 

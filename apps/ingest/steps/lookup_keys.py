@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.speakers import participant, speaker_key
-from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
+from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, typed_public_id, value_mac
 from apps.memories.speakers import first_name
 from apps.memories.types import TYPES
 from text.terms import normalised, terms
@@ -32,12 +32,18 @@ def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContex
         candidate.terms = terms(candidate.text.reveal())
         if name := participant(candidate.proposal):
             candidate.actor = first_name(name)
-        if candidate.key and (group := candidate.kind.group):
+        typed = candidate.proposal.typed
+        context = typed.labels.context if typed and typed.labels else ""
+        if typed:
+            candidate.public_id = typed_public_id(
+                cipher, typed.type, candidate.key, typed.content, project_id=project_id, context=context
+            )
+        if (candidate.key or context) and (group := candidate.kind.group):
             # For many-valued properties (tastes, allergies, children), the key contains the value.
             candidate.value = candidate.value or normalised(candidate.text.reveal())
-            candidate.slot = slot_in_group(cipher, group, candidate.key, project_id=project_id)
+            candidate.slot = slot_in_group(cipher, group, candidate.key or "", project_id=project_id, context=context)
             candidate.value_mac = value_mac(cipher, candidate.value)
-            if group == "claim":
+            if group == "claim" and candidate.key and not typed:
                 candidate.constraint_slot = slot_mac(cipher, "constraint", candidate.key, project_id=project_id)
         for part in candidate.parts:
             part.slot = slot_in_group(cipher, TYPES[part.type].group or "claim", part.key, project_id=project_id)

@@ -13,7 +13,8 @@ from apps.projects.scope import SpaceKind
 # In CSV column order.  JSON Lines uses the same names, which POST /imports accepts.
 COLUMNS: Final = (
     "id", "user_id", "end_user_id", "agent_id", "environment", "text", "summary", "extracted_type", "extracted_key",
-    "tags", "source", "event_type", "importance", "quality_score", "metadata", "fields", "is_summary", "pinned",
+    "content", "keywords", "platform", "tags", "source", "event_type", "importance", "quality_score", "metadata",
+    "fields", "is_summary", "pinned",
     "tier", "validity", "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to",
     "expires_at", "created_at", "updated_at", "retention_expires_at",
 )  # fmt: skip
@@ -38,6 +39,7 @@ def row_of(memory: OpenedMemory, owner: str | None, *, kind: SpaceKind = SpaceKi
         "summary": memory.summary.reveal() if memory.summary else None,
         "extracted_type": memory.type,
         "extracted_key": memory.key,
+        **typed_columns(memory),
         "tags": list(memory.tags),
         "source": memory.source or None,
         "event_type": memory.event_type or None,
@@ -59,6 +61,16 @@ def row_of(memory: OpenedMemory, owner: str | None, *, kind: SpaceKind = SpaceKi
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
         "retention_expires_at": memory.kept_until,
+    }
+
+
+def typed_columns(memory: OpenedMemory) -> dict[str, Any]:
+    """What only a typed memory has, and platform: what only one of an agent platform has; None for others."""
+    labels = {name: getattr(memory, name) for name in ("category", "workspace", "context", "messages")}
+    return {
+        "content": orjson.loads(memory.content.reveal()) if memory.content else None,
+        "keywords": memory.keywords.reveal() if memory.keywords else None,
+        "platform": {name: value for name, value in labels.items() if value} if memory.category else None,
     }
 
 

@@ -120,7 +120,6 @@ class _Memories(Section):
         more = {
             "said": memory.said.reveal(),
             "ended": [asdict(part) for part in memory.ended],
-            "content": orjson.loads(memory.content.reveal()) if memory.content else None,
             "session_id": memory.session,
             "speaker": memory.speaker,
             "access_count": row.access_count,
