@@ -140,6 +140,12 @@ def shown_name(external_id: str) -> str:
     return external_id.removeprefix(_OF_AGENT)
 
 
+def split_name(external_id: str) -> tuple[str | None, str]:
+    """The namespace, None of a plain end user, and the name in it: the reverse of ``name_in_namespace``."""
+    namespace, separator, name = external_id.partition(_SEPARATOR)
+    return (namespace, name) if separator else (None, external_id)
+
+
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     """The space of this end user in the scope's environment, or None if nothing was ever written there.
 

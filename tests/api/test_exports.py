@@ -18,6 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.apikeys import services as keys
 from apps.apikeys.onboarding import OpenedTenant
+from apps.apikeys.permissions import DEFAULT
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
@@ -29,6 +30,7 @@ from apps.transfers.exports.export_worker import ExportOutcome
 from apps.transfers.models.exports import ExportChunk, ExportJob, ExportLink
 from tests import once
 from tests.api.conftest import Caller
+from tests.api.test_moving_house import bring_in
 from tests.makers import make_api_key, make_project
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -667,3 +669,42 @@ def test_trail_says_who_exported_and_who_took_the_file(acme: OpenedTenant, made:
         told = list(AuditEvent.objects.filter(action__startswith="export.").order_by("pk"))
     assert [one.action for one in told] == ["export.create", "export.end", "export.link", "export.download"]
     assert {one.actor.partition(":")[0] for one in told} == {"api_key"}
+
+
+def test_profiles_of_a_namespace_are_named_by_two_fields_and_imported_by_them(acme: OpenedTenant) -> None:
+    exporter = Caller(make_api_key(acme.scope, scopes=[*DEFAULT, "exports:read", "exports:write"]).text)
+    stated = {"type": "fact", "topic_key": "user.diet", "summary": "vegan", "content": {"diet": "vegan"}}
+    assert exporter("POST", "/v1/memory/shop/alice/memories", {"memories": [stated]}).status_code == 201
+    exporter.add("I live in Lisbon.")
+    filters = {"user_id": "alice", "namespace": "shop"}
+
+    content = file_of(acme, exporter, format="jsonl", filters=filters)
+
+    (row,) = [json.loads(line) for line in content.splitlines()]
+    assert (row["namespace"], row["end_user_id"], row["text"]) == ("shop", "alice", "vegan")
+    (plain,) = rows_of(acme, exporter, format="jsonl", filters={"user_id": "alice"})
+    assert (plain.get("namespace"), plain["text"]) == (None, "I live in Lisbon.")
+    moved = json.dumps([row | {"namespace": "work"}]).encode()
+    job = bring_in(exporter, acme, moved)
+    assert (job["created"], job["errors"]) == (1, [])
+    found = exporter("POST", "/v1/memory/work/alice/recall", {"topic_key": "user.diet"}).json()["memories"]
+    assert [one["content"] for one in found] == [{"diet": "vegan"}]
+
+
+def test_filter_of_a_namespace_names_a_profile(exporter: Caller) -> None:
+    refused = exporter("POST", "/exports", {"format": "jsonl", "filters": {"namespace": "shop"}})
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "EXPORT_FILTERS_CLASH")
+
+
+def test_privacy_request_names_a_profile_by_its_namespace(acme: OpenedTenant) -> None:
+    caller = Caller(make_api_key(acme.scope, scopes=[*DEFAULT, "privacy:request"]).text)
+    stated = {"type": "event", "summary": "deployed", "content": "v2"}
+    assert caller("POST", "/v1/memory/shop/alice/memories", {"memories": [stated]}).status_code == 201
+
+    opened = caller("POST", "/v1/privacy/requests", {"type": "export", "namespace": "shop"})
+
+    assert opened.status_code == 201, opened.content
+    listed = caller("GET", "/v1/privacy/requests?namespace=shop").json()["requests"]
+    assert [one["id"] for one in listed] == [opened.json()["id"]]
+    assert caller("GET", "/v1/privacy/requests").json()["requests"] == []

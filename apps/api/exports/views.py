@@ -34,6 +34,7 @@ class ExportFiltersInput(Input):
 
     q = Text(required=False, max_length=1000, help_text="Words that all occur in text, summary, tags or source.")
     user_id = Label(required=False, max_length=256, help_text="Your own ID for the end user.")
+    namespace = Label(required=False, max_length=256, help_text="Of a profile, with its name as `user_id`.")
     is_summary = Flag(required=False)
     tier = Choice(choices=TIERS, required=False)
     source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's

@@ -97,6 +97,7 @@ class ExportedInput(Input):
     valid_from = Moment(required=False)
     valid_to = Moment(required=False)
     expires_at = Moment(required=False)
+    namespace = Label(required=False, max_length=256)
     end_user_id = Label(required=False, max_length=256)
     client_ref = Label(required=False, max_length=128)
     session_id = Label(required=False, max_length=256)
@@ -120,7 +121,7 @@ def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportR
     whose = fields.get("end_user_id", end_user)
     if whose is None or not whose.strip():
         raise EndUserUnnamed
-    return ImportRecord(end_user=whose, proposal=made)
+    return ImportRecord(end_user=whose, namespace=fields.get("namespace"), proposal=made)
 
 
 def _typed(fields: Mapping[str, Any]) -> TypedMemory | None:

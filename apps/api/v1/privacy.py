@@ -7,25 +7,30 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, WholeInQuery
+from apps.api.fields import Choice, Label, WholeInQuery
 from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
+from apps.memories.spaces import name_in_namespace
+from apps.projects.scope import Scope
 from apps.retention.states import PrivacyKind, PrivacyState
 from apps.retention.subject_requests import SubjectRequestInfo, list_requests, open_request
 
 KINDS: Final = [kind.value for kind in PrivacyKind]
 STATES: Final = [state.value for state in PrivacyState]
+NAMESPACE: Final = "The namespace in which the header names a profile."
 
 
 class PrivacyInput(Input):
     type = Choice(choices=KINDS)
+    namespace = Label(required=False, max_length=256, help_text=NAMESPACE)
 
 
 class PrivacyPage(Parameters):
     """Which."""
 
     limit = WholeInQuery(default=50, min_value=1, max_value=200)
+    namespace = Label(required=False, max_length=256, help_text=NAMESPACE)
 
 
 class PrivacyOutput(serializers.Serializer[Any]):
@@ -52,7 +57,8 @@ class PrivacyRequestsView(ApiView):
     @operation("list_privacy_requests", parameters=[PrivacyPage], responses=PrivacyRequestsOutput)
     def get(self, request: Request) -> Response:
         """The end user's requests, newest first."""
-        fields, scope = self.read_parameters(PrivacyPage), self.reader()
+        fields = self.read_parameters(PrivacyPage)
+        scope = self._reader_in(fields.get("namespace"))
         if not scope.spaces:
             return Response({"requests": []})
         found = list_requests(scope, end_user_id=scope.space.owner_id, limit=fields["limit"], now=self.now())
@@ -70,8 +76,16 @@ class PrivacyRequestsView(ApiView):
         Nothing changes until a person of the tenant carries it out.  Returns 201, or 200 with the open request.
         """
         fields = self.read(PrivacyInput)
-        asked, is_new = open_request(self.reader(), PrivacyKind(fields["type"]), now=self.now())
+        asked, is_new = open_request(
+            self._reader_in(fields.get("namespace")), PrivacyKind(fields["type"]), now=self.now()
+        )
         return Response(_body(asked), status=201 if is_new else 200)
+
+    def _reader_in(self, namespace: str | None) -> Scope:
+        if namespace is None:
+            return self.reader()
+        scope = self.scope()
+        return self.reaching(scope, name_in_namespace(scope, namespace, self.end_user(None)))
 
 
 def _body(one: SubjectRequestInfo) -> dict[str, Any]:

@@ -38,12 +38,13 @@ class ExportFilters:
     """A memory must match every given filter.
 
     q: words that must all be in its text, summary, tags or source, in any order and case.  user_id: the tenant's own id
-    for the end user.  time_range: length of the period before the export was requested.  date_from, date_to: creation
-    time, both inclusive.
+    for the end user; in its namespace, if one is given.  time_range: length of the period before the export was
+    requested.  date_from, date_to: creation time, both inclusive.
     """
 
     q: str | None = None
     user_id: str | None = None
+    namespace: str | None = None
     is_summary: bool | None = None
     tier: str | None = None
     source: str | None = None
@@ -71,6 +72,8 @@ def check(reach: ExportReach, filters: ExportFilters) -> None:
         raise FiltersClash("The scope all takes no filter but include_soft_deleted; with filters it is filtered.")
     if reach == ExportReach.DATE_RANGE and not given & set(TIMES):
         raise FiltersClash("The scope date_range needs date_from, date_to or time_range.")
+    if filters.namespace is not None and filters.user_id is None:
+        raise FiltersClash("namespace needs user_id: the profile in it.")
     if filters.time_range is not None and filters.date_from is not None:
         raise FiltersClash("Give time_range or date_from, not both.")
     if filters.date_from and filters.date_to and filters.date_from > filters.date_to:

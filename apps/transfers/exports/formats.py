@@ -8,12 +8,13 @@ from typing import Any, Final
 import orjson
 
 from apps.memories.opened import OpenedMemory
+from apps.memories.spaces import split_name
 from apps.projects.scope import SpaceKind
 
 # In CSV column order.  JSON Lines uses the same names, which POST /imports accepts.
 COLUMNS: Final = (
-    "id", "user_id", "end_user_id", "agent_id", "environment", "text", "summary", "extracted_type", "extracted_key",
-    "content", "keywords", "platform", "tags", "source", "event_type", "importance", "quality_score", "metadata",
+    "id", "user_id", "namespace", "end_user_id", "agent_id", "environment", "text", "summary", "extracted_type",
+    "extracted_key", "content", "keywords", "platform", "tags", "source", "event_type", "importance", "quality_score", "metadata",
     "fields", "is_summary", "pinned",
     "tier", "validity", "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to",
     "expires_at", "created_at", "updated_at", "retention_expires_at",
@@ -24,15 +25,17 @@ _FORMULA: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def row_of(memory: OpenedMemory, owner: str | None, *, kind: SpaceKind = SpaceKind.END_USER) -> dict[str, Any]:
-    """The columns of a memory.  owner: the tenant's own name of the end user or agent; None if it is not known.
+    """The columns of a memory.  owner: the external id of the end user, or the name of the agent; None if unknown.
 
     kind: of its space.
     """
     is_person = kind == SpaceKind.END_USER
+    namespace, name = split_name(owner) if owner and is_person else (None, owner)
     return {
         "id": memory.id,
         "user_id": memory.user_id if is_person else None,
-        "end_user_id": owner if is_person else None,
+        "namespace": namespace,
+        "end_user_id": name if is_person else None,
         "agent_id": owner if kind == SpaceKind.AGENT else None,
         "environment": memory.environment,
         "text": memory.text.reveal(),

@@ -33,6 +33,7 @@ from apps.memories.models import (
     SummarySource,
 )
 from apps.memories.sealing import open_memory
+from apps.memories.spaces import split_name
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.recall.models import RecallTrace
@@ -98,7 +99,9 @@ class _Person(Section):
     def tell(
         self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
     ) -> dict[str, Any]:
-        said = {"user_id": row.owner_id, "end_user_id": end_user, "created_at": row.created_at}
+        namespace, name = split_name(end_user) if end_user else (None, None)
+        said = {"user_id": row.owner_id, "end_user_id": name, "created_at": row.created_at}
+        said |= {"namespace": namespace} if namespace else {}
         return said | ({"expires_at": row.expires_at} if row.branch else {})
 
 

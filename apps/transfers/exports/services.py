@@ -18,9 +18,9 @@ from apps.core.locks import lock
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
-from apps.memories.spaces import find_end_user
+from apps.memories.spaces import find_end_user, name_in_namespace
 from apps.projects.models import Project
-from apps.projects.scope import Scope
+from apps.projects.scope import Scope, SpaceRef
 from apps.transfers.exports import people
 from apps.transfers.exports.files import NOTHING, drop_file
 from apps.transfers.exports.filters import ExportFilters, check, matching
@@ -92,7 +92,7 @@ def start_export(scope: Scope, *, format_: Format, reach: ExportReach, filters: 
     TimeRangeMalformed, TooManyExports.
     """
     check(reach, filters)
-    space = find_end_user(scope, filters.user_id) if filters.user_id is not None else None
+    space = _named(scope, filters)
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         job = _new(scope, cipher, format_, reach, filters, now=now)
@@ -104,6 +104,15 @@ def start_export(scope: Scope, *, format_: Format, reach: ExportReach, filters: 
         _check_open(scope)
         _begin(scope, job, now=now)
         return Export(job=job, filters=filters, project=_projects(scope).get(job.project_id))
+
+
+def _named(scope: Scope, filters: ExportFilters) -> SpaceRef | None:
+    if filters.user_id is None:
+        return None
+    is_plain = filters.namespace is None
+    return find_end_user(
+        scope, filters.user_id if is_plain else name_in_namespace(scope, filters.namespace or "", filters.user_id)
+    )
 
 
 def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *, now: datetime) -> ExportJob:

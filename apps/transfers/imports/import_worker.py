@@ -32,6 +32,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
+from apps.memories.spaces import name_in_namespace
 from apps.memories.tenant_types import registry_of
 from apps.outbox.leases import OUT_OF_TIME, WORKER_LOST
 from apps.outbox.models import OutboxEvent
@@ -234,7 +235,10 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
                 break
         else:
             asked = replace(found.proposal, asked_at=job.created_at, is_imported=True, is_vouched=details.is_vouched)
-            by_person.setdefault(found.end_user, {})[line.number] = asked
+            whose = found.end_user
+            if found.namespace is not None:
+                whose = name_in_namespace(own, found.namespace, whose)
+            by_person.setdefault(whose, {})[line.number] = asked
             if asked.kept is not None and asked.kept.pinned and not asked.is_vouched:
                 unpinned.add(line.number)
     for person in sorted(by_person):  # in a fixed order, so that two imports cannot deadlock

@@ -32,9 +32,10 @@ class EndUserUnnamed(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecord:
-    """One proposal, and its end user."""
+    """One proposal, and its end user, in a namespace, if one is given."""
 
     end_user: str
+    namespace: str | None = None
     proposal: Proposal
 
 
