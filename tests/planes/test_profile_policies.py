@@ -138,7 +138,7 @@ def test_key_does_not_loosen_a_policy(alice: ProfileClient, before: Policy, afte
         alice.request("DELETE", "/v1/namespaces/home/policy"),
     ):
         assert (answer.status_code, answer.json()["code"]) == HELD
-        assert [one["field"] for one in answer.json()["details"]] == ["task_ttl_seconds"]
+        assert [one["field"] for one in answer.json()["details"]] == ["memory.task_ttl_max_secs"]
 
     assert alice.policy()["override"] == before
     assert (alice.namespace_policy() or {})["override"] == before
@@ -162,6 +162,29 @@ def test_profile_may_not_be_looser_than_its_namespace(alice: ProfileClient) -> N
 
     assert refusal(lambda: alice.set_policy({"memory": {"superseded_max_count": 3}})) == HELD
     assert alice.set_policy({"memory": {"superseded_max_count": 2}})["revision"] == 1
+
+
+def test_policy_that_changes_nothing_keeps_its_revision(alice: ProfileClient) -> None:
+    policy = {"memory": {"superseded_max_count": 2}}
+    first = alice.set_namespace_policy(policy)
+
+    assert alice.set_namespace_policy(policy) == first
+    assert alice.set_namespace_policy({"memory": {"superseded_max_count": 1}})["revision"] == first["revision"] + 1
+
+
+def test_clearing_the_policy_of_an_unknown_profile_or_namespace_creates_nothing(alice: ProfileClient) -> None:
+    for path in ("/policy", "/v1/namespaces/home/policy"):
+        answer = alice.request("PUT", path, {"policy": None})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+    assert alice.request("GET", "/policy").status_code == 404
+
+
+def test_refusal_of_a_policy_names_the_fields_and_units_of_the_request(alice: ProfileClient) -> None:
+    answer = alice.request("PUT", "/v1/namespaces/home/policy", {"policy": {"erasure": {"grace_secs": DAY}}})
+
+    assert answer.status_code == 403
+    assert answer.json()["details"] == [{"field": "erasure.grace_secs", "least": 7 * DAY}]
 
 
 def test_what_limits_nothing_may_be_cleared(alice: ProfileClient) -> None:

@@ -24,6 +24,9 @@ from apps.policies.retention import (
     InForce,
     Level,
     Policy,
+    PolicyLoosened,
+    StricterAbove,
+    StricterThanKeysMay,
     concerned_by,
     set_policy,
     strictest,
@@ -133,10 +136,15 @@ class PolicyView(ProfileView):
         if asked["grace_days"] is not None:
             asked["grace_days"] //= DAY
         before, _ = self._policy(target_id)
-        said = {rule: value for rule, value in asked.items() if value is not None or (before and rule in before.rules)}
-        if said:
+        changed = {
+            rule: value for rule, value in asked.items() if value != (before.rules.get(rule) if before else None)
+        }
+        if changed:
             may = LOOSEN in self.caller.permissions
-            set_policy(self.caller, self.level, target_id, said, loosens=may, now=self.now())
+            try:
+                set_policy(self.caller, self.level, target_id, changed, loosens=may, now=self.now())
+            except (PolicyLoosened, StricterAbove, StricterThanKeysMay) as refused:
+                raise type(refused)(details=[_as_asked(one) for one in refused.details]) from None
         return Response(self._body(target_id))
 
     def _body(self, target_id: int | None) -> dict[str, Any]:
@@ -167,7 +175,7 @@ class NamespacePolicyView(PolicyView):
         "set_namespace_policy",
         request=PolicyInput,
         examples=[
-            OpenApiExample("tasks of an hour", {"policy": {"memory": {"task_ttl_max_secs": 3600}}}, request_only=True)
+            OpenApiExample("tasks of a day", {"policy": {"memory": {"task_ttl_max_secs": 86400}}}, request_only=True)
         ],
         responses=PolicyOutput,
     )
@@ -176,6 +184,8 @@ class NamespacePolicyView(PolicyView):
         than the tenant's policy does; only an owner in person may loosen it."""
         policy = self.read(PolicyInput).get("policy")
         self._check_reach(ns)
+        if policy is None and find_namespace(self.scope(), ns) is None:
+            raise PolicyNotSet
         return self._put(get_or_create_namespace(self.scope(), ns, now=self.now()), policy)
 
     @operation("clear_namespace_policy", request=None, responses={204: None})
@@ -215,7 +225,10 @@ class ProfilePolicyView(PolicyView):
         before, or than the policy of its tenant or namespace does."""
         policy, now = self.read(PolicyInput).get("policy"), self.now()
         owner, scope = self.owner(ns, profile), self.scope(writes=True)
-        self.found(ns, profile)
+        if policy is None:
+            self.known(ns, profile)
+        else:
+            self.found(ns, profile)
         space = get_or_create_owned(scope, owner, now=now)
         return self._put(space.id, policy)
 
@@ -236,6 +249,15 @@ def policy_body(mine: Policy | None, holds: Mapping[str, InForce]) -> dict[str, 
         "effective": _sections({rule: holds[rule].value for rule in OF_NAMESPACE}),
         "revision": mine.revision if mine else 0,
     }
+
+
+def _as_asked(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """A detail of a refusal, with the field and the unit of the request."""
+    rule = detail["field"]
+    numbers = {name: detail[name] for name in ("holds", "least") if isinstance(detail.get(name), int)}
+    if rule == "grace_days":
+        numbers = {name: number * DAY for name, number in numbers.items()}
+    return dict(detail) | numbers | {"field": ".".join(FIELDS[rule])}
 
 
 def _sections(values: Mapping[str, int | None]) -> dict[str, dict[str, int]]:
