@@ -16,6 +16,7 @@ from apps.erasure.receipt_log import erasure_id
 from apps.memories.models import MemoryTransition
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+from apps.projects.selectors import branches_of
 from apps.retention.models import ForgetRequest
 
 MEMORY: Final = "memory:"
@@ -53,7 +54,7 @@ def list_profile_events(
     after: int = 0,
     limit: int,
 ) -> ProfileEventPage:
-    """Audit rows about these spaces and their memories, and those with one of the other targets.
+    """Audit rows about these spaces, their branches and memories, and those with one of the other targets.
 
     after: a seq; only later rows.  Reads at most LOOKED_THROUGH rows of the tenant per page, as ``browse`` does.
     """
@@ -61,13 +62,21 @@ def list_profile_events(
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
         newest = rows.order_by("-seq").values_list("seq", flat=True).first() or 0
         end = min(after + LOOKED_THROUGH, newest)
-        spaces = _targets(scope, space_ids)
-        among = _about(scope, space_ids, [*spaces, *others], rows.filter(seq__gt=after, seq__lte=end))
-        found = [_event(row, spaces) for row in wanted.among(among).order_by("seq")[: limit + 1]]
+        of_branches = _origins(scope, space_ids)
+        every = [*space_ids, *of_branches]
+        spaces = _targets(scope, every)
+        among = _about(scope, every, [*spaces, *others], rows.filter(seq__gt=after, seq__lte=end))
+        found = [_event(row, spaces, of_branches) for row in wanted.among(among).order_by("seq")[: limit + 1]]
     page = found[:limit]
     if len(found) > limit:
         return ProfileEventPage(events=page, next_after=page[-1].seq)
     return ProfileEventPage(events=page, next_after=end if end < newest else None)
+
+
+def _origins(scope: Scope, space_ids: Collection[int]) -> dict[int, int]:
+    """The branches of these spaces, each with the space that it is of."""
+    uids = dict(Space.objects.within(scope).filter(pk__in=space_ids).values_list("uid", "pk"))
+    return {one.pk: uids[one.origin_uid] for one in branches_of(scope, list(uids)) if one.origin_uid}
 
 
 def _targets(scope: Scope, space_ids: Collection[int]) -> dict[str, int]:
@@ -78,7 +87,8 @@ def _targets(scope: Scope, space_ids: Collection[int]) -> dict[str, int]:
         found[f"forget_request:{pk}"] = space_id
         if uid is not None:
             found[erasure_id(uid)] = space_id
-    owners = dict(Space.objects.within(scope).filter(pk__in=space_ids).values_list("owner_id", "pk"))
+    own = Space.objects.within(scope).filter(pk__in=space_ids, branch="")
+    owners = dict(own.values_list("owner_id", "pk"))
     tokens = ApiKey.objects.within(scope).filter(profile_id__in=owners)
     of_tokens = {f"api_key:{pk}": owners[owner] for pk, owner in tokens.values_list("pk", "profile_id") if owner}
     return found | of_tokens
@@ -96,7 +106,8 @@ def _about(
     return rows.filter(Q(target__in=targets) | Q(of_space__isnull=False))
 
 
-def _event(row: Any, spaces: Mapping[str, int]) -> ProfileEvent:
+def _event(row: Any, spaces: Mapping[str, int], of_branches: Mapping[int, int]) -> ProfileEvent:
+    space_id = spaces.get(row.target, row.of_space)
     return ProfileEvent(
         seq=row.seq,
         at=row.created_at,
@@ -106,5 +117,5 @@ def _event(row: Any, spaces: Mapping[str, int]) -> ProfileEvent:
         outcome=row.outcome,
         reason=row.reason,
         count=row.count,
-        space_id=spaces.get(row.target, row.of_space),
+        space_id=of_branches.get(space_id, space_id),
     )

@@ -62,6 +62,18 @@ def test_events_of_a_namespace_are_of_its_profiles_and_its_own_policy(
     assert seen(connect("dan", "acme", key=auditor).audit()) == [("memory.add", "dan")]
 
 
+def test_events_of_a_branch_are_those_of_its_profile(alice: ProfileClient) -> None:
+    put(alice, diet("vegan"))
+    assert alice.request("POST", "/branches", {"name": "what-if"}).status_code == 201
+    written = alice.request("POST", "/memories?branch=what-if", {"memories": [diet(HIDDEN)]})
+    assert written.status_code == 201
+
+    answer = alice.profile_audit()
+
+    assert seen(answer) == [("memory.add", "alice"), ("memory.branch", "alice"), ("memory.add", "alice")]
+    assert alice.audit()["events"] == answer["events"]
+
+
 def test_life_of_an_erasure_is_in_the_trail(
     connect: Connect, auditor: str, alice: ProfileClient, acme: OpenedTenant
 ) -> None:
