@@ -15,7 +15,7 @@ from django.db.models import Q
 from apps.apikeys.permissions import REVIEWS
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, Malformed, NotFound
 from apps.core.prepared_sql import insert
 from apps.core.scoping import tenant_transaction
 from apps.memories import validity
@@ -51,6 +51,12 @@ class CheckpointExists(Conflict):
     code = "CHECKPOINT_EXISTS"
 
 
+class CheckpointNameIsNumber(Malformed):
+    """A name of digits only means the number of a change: add a letter."""
+
+    code = "CHECKPOINT_NAME_IS_NUMBER"
+
+
 class TooManyCheckpoints(Conflict):
     """This end user has as many checkpoints as there may be."""
 
@@ -84,7 +90,12 @@ class Rewound:
 
 
 def create_checkpoint(scope: Scope, name: str, *, now: datetime) -> NamedMoment:
-    """Name the present state of the scope's one space.  Raises CheckpointExists, TooManyCheckpoints."""
+    """Name the present state of the scope's one space.
+
+    Raises CheckpointNameIsNumber, CheckpointExists, TooManyCheckpoints.
+    """
+    if _is_number(name):
+        raise CheckpointNameIsNumber
     with tenant_transaction(scope):
         space, _ = lock_space(scope)
         mine = MemoryCheckpoint.objects.within(scope).filter(space_id=space.pk)
@@ -164,14 +175,18 @@ class _Move:
 
 def change_named(scope: Scope, space: Space, to: str) -> int:
     """The number of the change that a checkpoint or a number in digits names.  Raises CheckpointNotFound."""
+    if _is_number(to) and len(to) <= 18 and int(to) <= space.txid:
+        return int(to)
     named = (
         MemoryCheckpoint.objects.within(scope).filter(space_id=space.pk, name=to).values_list("txid", flat=True).first()
     )
-    if named is not None:
-        return named
-    if to.isascii() and to.isdigit() and len(to) <= 18 and int(to) <= space.txid:
-        return int(to)
-    raise CheckpointNotFound
+    if named is None:
+        raise CheckpointNotFound
+    return named
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
 
 
 def _moves(rows: Sequence[Memory], then: Mapping[int, tuple[str, int | None]]) -> list[_Move]:

@@ -1020,6 +1020,15 @@ def test_extraction_that_would_replace_a_pinned_memory_waits_for_review(pinned: 
     assert summaries(pinned.recall(topic_key="user.location")) == ["I live in Ghent."]
 
 
+def test_checkpoint_is_not_named_by_a_number(alice: ProfileClient) -> None:
+    put(alice, diet("vegan"))
+
+    refused = alice.request("POST", "/checkpoints", {"name": "0"})
+
+    assert (refused.status_code, refused.json()["reason"]) == (400, "CHECKPOINT_NAME_IS_NUMBER")
+    assert alice.request("POST", "/checkpoints", {"name": "v0"}).status_code == 201
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_key_without_review_rewinds_past_no_pinned_memory(pinned: ProfileClient, *, dry_run: bool) -> None:
     answer = pinned.request("POST", "/rewind", {"to": "0", "dry_run": dry_run})

@@ -17,7 +17,7 @@ from apps.memories.typed_selectors import public_ids
 
 
 class CheckpointInput(Input):
-    name = Label(help_text="Stored unencrypted.")
+    name = Label(help_text="Stored unencrypted; not of digits only.")
 
 
 class RewindInput(Input):
