@@ -80,13 +80,16 @@ def write_typed(scope: Scope, end_user: str, memories: Sequence[TypedMemory], *,
     return write_owned(scope, SpaceOwner.end_user(end_user), memories, now=now)
 
 
-def write_owned(scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, now: datetime) -> TypedOutcome:
+def write_owned(
+    scope: Scope, owner: SpaceOwner, memories: Sequence[TypedMemory], *, is_batch: bool = False, now: datetime
+) -> TypedOutcome:
     """Write all of these memories into the space of this owner, which is created if unknown, or none.
 
     A fact or an instruction replaces the current one with its topic key.  Call outside of any transaction.
+    is_batch: the caller sends a list ``memories``, whose places refusals name.
     Raises ForbiddenContent, SupersedingForbidden; BranchNotFound, for a branch is not created.
     """
-    refuse_forbidden(memories)
+    refuse_forbidden(memories, is_batch=is_batch)
     return write_candidates(scope, owner, [_stated(memory) for memory in memories], now=now)
 
 
@@ -102,20 +105,25 @@ def write_candidates(
         return write(scope, owner, candidates, now=now)
 
 
-def refuse_forbidden(memories: Sequence[TypedMemory]) -> None:
+def refuse_forbidden(memories: Sequence[TypedMemory], *, is_batch: bool = False) -> None:
     """Raises ForbiddenContent."""
-    refuse_forbidden_texts("memories", [memory.checked for memory in memories])
+    refuse_forbidden_texts("memories" if is_batch else None, [memory.checked for memory in memories])
 
 
-def refuse_forbidden_texts(name: str, texts: Sequence[str]) -> None:
-    """name: of the field whose entries they are.  Raises ForbiddenContent."""
+def refuse_forbidden_texts(name: str | None, texts: Sequence[str]) -> None:
+    """name: of the field whose entries they are; None if the body is the one.  Raises ForbiddenContent."""
     found = [
-        {"loc": ["body", name, place], "msg": f"contains forbidden content ({reason})", "type": "forbidden"}
+        {
+            "loc": ["body"] if name is None else ["body", name, place],
+            "msg": f"contains forbidden content ({reason})",
+            "type": "forbidden",
+        }
         for place, text in enumerate(texts)
         if (reason := policy_refusal(text))
     ]
     if found:
-        raise ForbiddenContent(f"{name}.{found[0]['loc'][-1]}: {found[0]['msg']}", details=found)
+        where = "This memory" if name is None else f"{name}.{found[0]['loc'][-1]}: it"
+        raise ForbiddenContent(f"{where} {found[0]['msg']}", details=found)
 
 
 def _write(scope: Scope, owner: SpaceOwner, candidates: Sequence[MemoryCandidate], *, now: datetime) -> TypedOutcome:

@@ -334,6 +334,13 @@ def test_a_pin_needs_the_permission_to_review(alice: Caller, pinner: Caller) -> 
     refused(alice("POST", MEMORIES, DIET | {"pinned": False}), 403, "FORBIDDEN")
 
 
+def test_forbidden_content_is_refused_without_a_place_in_a_list(alice: Caller) -> None:
+    error = refused(alice("POST", MEMORIES, {"value": "My card is 4111 1111 1111 1111."}), 422, "VALIDATION_ERROR")
+
+    assert "memories." not in error["message"]
+    assert error["details"][0]["loc"] == ["body"]
+
+
 def test_a_new_value_of_a_pinned_memory_needs_the_permission_to_review(alice: Caller, pinner: Caller) -> None:
     made = save(pinner, **DIET, pinned=True)
 

@@ -103,7 +103,8 @@ class TypedMemoriesView(ProfileView):
         profile is created if it does not exist.
         """
         memories = [typed_of(one) for one in self.read(TypedMemoriesInput)["memories"]]
-        outcome = write_owned(self.scope(writes=True), self.owner(ns, profile), memories, now=self.now())
+        scope, owner = self.scope(writes=True), self.owner(ns, profile)
+        outcome = write_owned(scope, owner, memories, is_batch=True, now=self.now())
         self.reached(outcome.txid)
         return Response(outcome_body(outcome), status=201)
 
