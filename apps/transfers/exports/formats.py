@@ -14,8 +14,8 @@ from apps.projects.scope import SpaceKind
 # In CSV column order.  JSON Lines uses the same names, which POST /imports accepts.
 COLUMNS: Final = (
     "id", "user_id", "namespace", "end_user_id", "agent_id", "environment", "text", "summary", "extracted_type",
-    "extracted_key", "content", "keywords", "platform", "tags", "source", "event_type", "importance", "quality_score", "metadata",
-    "fields", "is_summary", "pinned",
+    "extracted_key", "content", "keywords", "platform", "tags", "source", "event_type", "importance",
+    "quality_score", "metadata", "fields", "is_summary", "pinned",
     "tier", "validity", "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to",
     "expires_at", "created_at", "updated_at", "retention_expires_at",
 )  # fmt: skip
