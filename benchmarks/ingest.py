@@ -12,7 +12,8 @@ from typing import Any, Final
 from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest.candidates import ImportedMemory, Proposal
+from apps.ingest.candidates import Proposal
+from apps.ingest.imported import ImportedMemory
 from apps.ingest.services import remember
 from apps.memories.models import Memory
 from benchmarks import population

@@ -13,8 +13,9 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.edges.decisions import list_decisions
 from apps.ingest import services
-from apps.ingest.candidates import ImportedMemory, Outcome, Proposal
+from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.documents import remember_document
+from apps.ingest.imported import ImportedMemory
 from apps.ingest.steps import extract
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import Memory

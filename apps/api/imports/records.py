@@ -20,7 +20,8 @@ from apps.api.profiles.fields import Content
 from apps.api.v1.history_fields import Entries
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
+from apps.ingest.candidates import Proposal
+from apps.ingest.imported import ImportedMemory, KeptEdge
 from apps.memories.typed import PlatformLabels, TypedMemory, typed_name
 from apps.transfers.exports.formats import COLUMNS
 from apps.transfers.imports.records import EXPORTED, EndUserUnnamed, ImportRecord

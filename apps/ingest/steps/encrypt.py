@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from apps.ingest.candidates import ImportedMemory, MemoryCandidate
+from apps.ingest.candidates import MemoryCandidate
+from apps.ingest.imported import ImportedMemory
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.speakers import speaker_key
 from apps.memories.field_values import find_values

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import ImportedMemory, MemoryCandidate, PartClaim, Passage, Proposal, ReviewedExtraction
+from apps.ingest.candidates import MemoryCandidate, PartClaim, Passage, Proposal, ReviewedExtraction
 from apps.ingest.costs import budget_for
+from apps.ingest.imported import ImportedMemory
 from apps.ingest.keep_gate import weighed
 from apps.ingest.model_output_check import findings_of
 from apps.ingest.speakers import is_user, participant

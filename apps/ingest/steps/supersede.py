@@ -7,7 +7,8 @@ one began.  A less trusted statement replaces no more trusted one (docs/adr/0012
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from apps.ingest.candidates import ImportedMemory, MemoryCandidate
+from apps.ingest.candidates import MemoryCandidate
+from apps.ingest.imported import ImportedMemory
 from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition, outlasts
 from apps.ingest.orders import is_own_style_wish, may_be_own_style_wish
 from apps.ingest.snapshot import SpaceSnapshot
