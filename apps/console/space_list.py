@@ -33,7 +33,7 @@ class Owner:
             return f"{self.space.kind.value} {self.space.owner_id}"
         name = shown_name(self.name.reveal())
         branch = f" (branch {self.space.branch})" if self.space.branch else ""
-        return f"{name}{branch}" if self.space.kind == SpaceKind.END_USER else f"{self.space.kind.value} {name}"
+        return f"{name}{branch}" if self.space.kind == SpaceKind.END_USER else f"{self.space.kind.value} {name}{branch}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,22 +129,27 @@ def owners_of(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
         return _owners(scope, {space.id: space for space in spaces}.values())
 
 
+def names_of(scope: Scope, end_user_ids: Iterable[int]) -> dict[int, str]:
+    """Display names of these end users and agents of the tenant, by id; without those that were erased."""
+    with tenant_transaction(scope):
+        return {pk: shown_name(name.reveal()) for pk, name in _names(scope, end_user_ids).items()}
+
+
 def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
     """Like ``owners_of``, inside the tenant's transaction."""
     spaces = list(spaces)
-    people = {
-        row.pk: row
-        for row in EndUser.objects.within(scope).filter(
-            pk__in=[space.owner_id for space in spaces if space.kind in NAMED_KINDS]
-        )
+    names = _names(scope, [space.owner_id for space in spaces if space.kind in NAMED_KINDS])
+    return {
+        space.id: Owner(space=space, name=names.get(space.owner_id) if space.kind in NAMED_KINDS else None)
+        for space in spaces
     }
+
+
+def _names(scope: Scope, ids: Iterable[int]) -> dict[int, Plaintext]:
+    """Like ``names_of``, inside the tenant's transaction."""
+    people = list(EndUser.objects.within(scope).filter(pk__in=list(ids)))
     cipher = open_tenant(scope.tenant) if people else None
-    found = {}
-    for space in spaces:
-        row = people.get(space.owner_id) if space.kind in NAMED_KINDS else None
-        name = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)) if row and cipher else None
-        found[space.id] = Owner(space=space, name=name)
-    return found
+    return {row.pk: cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)) for row in people if cipher}
 
 
 # Reads each space's rows through the index that begins with tenant and space, and no more than are counted.

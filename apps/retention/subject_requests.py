@@ -16,7 +16,8 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
-from apps.erasure.targets import Target
+from apps.erasure.selectors import Erased
+from apps.erasure.targets import ErasureTargetNotFound, Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.projects.scope import Scope, SpaceKind
 from apps.retention.models import ForgetRequest, PrivacyRequest
@@ -107,22 +108,47 @@ def list_requests(
         return [_asked(row, now=now) for row in rows.order_by("-pk")[:limit]]
 
 
+def get_request(scope: Scope, request_id: int, *, now: datetime) -> SubjectRequestInfo:
+    """Return a request of the tenant.  Raises PrivacyRequestNotFound."""
+    with tenant_transaction(scope):
+        rows = PrivacyRequest.objects.within(scope)
+        row = rows.filter(pk=request_id).first() if 0 < request_id < 2**63 else None
+    if row is None:
+        raise PrivacyRequestNotFound
+    return _asked(row, now=now)
+
+
 def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, now: datetime) -> SubjectRequestInfo:
     """Carry out a deletion request: erase the end user in every environment.  scope: a user's, in the tenant.
 
-    If the erasure is refused, the request fails and may be retried.  Raises PersonNeeded, PrivacyRequestNotFound,
-    PrivacyRequestDone, and as ``start_erasure`` does.
+    For an end user who was erased before, the request is completed.  If the erasure is refused, the request fails and
+    may be retried.  Raises PersonNeeded, PrivacyRequestNotFound, PrivacyRequestDone, and as ``start_erasure`` does.
     """
     row = _begin(scope, request_id, [PrivacyKind.DELETE], now=now)
     try:
         done = start_erasure(
             scope, Target.end_user(row.end_user_id), authorised=authorised, request_id=f"privacy:{row.pk}", now=now
         )
+    except ErasureTargetNotFound:
+        return _complete(scope, row, records=0, evidence=[], now=now)
     except DomainError as error:
         _fail(scope, row, error, now=now)
         raise
-    receipts = [one.id for one in done.receipts]
-    return _complete(scope, row, records=done.counts.get("memories", 0), evidence=receipts, now=now)
+    return _complete_erased(scope, row, done, now=now)
+
+
+def note_erased(scope: Scope, done: Erased, *, now: datetime) -> None:
+    """Complete the open deletion request of an end user whom this erasure erased; other erasures change nothing."""
+    if "end_user" not in done.target:
+        return
+    with tenant_transaction(scope):
+        rows = PrivacyRequest.objects.within(scope).select_for_update(no_key=True)
+        rows = rows.filter(end_user_id=done.target["end_user"], kind=PrivacyKind.DELETE)
+        row = rows.exclude(state=PrivacyState.COMPLETED).first()
+        if row is not None:
+            row.handled_by, row.error = scope.principal.label, ""
+            row.save(update_fields=["handled_by", "error"])
+            _complete_erased(scope, row, done, now=now)
 
 
 def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> SubjectRequestInfo:
@@ -198,6 +224,11 @@ def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: 
         row.save(update_fields=["state", "started_at", "handled_by", "attempts", "error"])
         _record(scope, row, AuditAction.PRIVACY_BEGIN, now=now)
     return row
+
+
+def _complete_erased(scope: Scope, row: PrivacyRequest, done: Erased, *, now: datetime) -> SubjectRequestInfo:
+    receipts = [one.id for one in done.receipts]
+    return _complete(scope, row, records=done.counts.get("memories", 0), evidence=receipts, now=now)
 
 
 def _complete(

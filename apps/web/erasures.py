@@ -1,6 +1,6 @@
 """Permanent erasure of a memory, an end user, a project or a tenant, and its receipts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.contrib import messages
@@ -9,20 +9,24 @@ from django.urls import reverse
 
 from apps.accounts import stepup
 from apps.console.memory_list import look_at
-from apps.console.space_list import owner_of
+from apps.console.space_list import names_of, owner_of
 from apps.erasure.planning import ErasureBlocked, plan
 from apps.erasure.receipt_log import get_receipt
 from apps.erasure.selectors import get_erasure, list_erasures
-from apps.erasure.targets import Target
+from apps.erasure.targets import ErasureTargetNotFound, Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.projects.scope import NAMED_KINDS
 from apps.projects.selectors import get_project, list_projects
+from apps.retention.states import PrivacyKind, PrivacyState
+from apps.retention.subject_requests import PrivacyRequestDone, delete_person, get_request, note_erased
 from apps.tenants.members import reach_of
 from apps.web.memories import find
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 ACTION: Final = "erase"
 COUNTED: Final = 1_000  # rows counted per kind before an erasure; the page shows more as "more than"
+EVERYWHERE: Final = "This covers every environment: production, staging and development."
+ONLY_BRANCH: Final = "The profile that it was copied from and its other branches stay."
 WHOLE: Final = 1  # covers all rows of the target at that time: new rows do not invalidate the assertion
 
 
@@ -66,11 +70,10 @@ def erase_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id
 
 @in_tenant(AccessLevel.ASSERTION, methods="GET POST")
 def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """Erase an end user or agent in every environment; for a space without one, erase that space."""
+    """Erase an end user or agent in every environment; for a branch or a space without one, erase that space."""
     scope = find(at, space_id)
-    owner = owner_of(scope)
-    is_person = scope.space.kind in NAMED_KINDS
-    name = owner.label
+    name, branch = owner_of(scope).label, scope.space.branch
+    is_person = scope.space.kind in NAMED_KINDS and not branch
     return _erase(
         request,
         at,
@@ -79,8 +82,35 @@ def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpRe
         typed=name,
         what=f"all data of {name}",
         type_this="their id",
-        note="This covers every environment: production, staging and development." if is_person else "",
+        note=EVERYWHERE if is_person else ONLY_BRANCH if branch else "",
         back=reverse("web_memories", args=[at.tenant, space_id]),
+    )
+
+
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def erase_for_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
+    """Carry out an end user's deletion request."""
+    one = get_request(at.scope, request_id, now=at.now)
+    if one.kind != PrivacyKind.DELETE or one.state == PrivacyState.COMPLETED:
+        raise PrivacyRequestDone
+    name = names_of(at.scope, [one.end_user_id]).get(one.end_user_id)
+    back = reverse("web_privacy_requests", args=[at.tenant])
+
+    def carry_out(authorised: Authorisation) -> str:
+        delete_person(at.scope, request_id, authorised=authorised, now=at.now)
+        return back
+
+    return _erase(
+        request,
+        at,
+        Target.end_user(one.end_user_id),
+        named=f"privacy:{request_id}",
+        typed=name or str(one.end_user_id),
+        what=f"all data of {name or f'end user {one.end_user_id}'}",
+        type_this="their id",
+        note=f"{EVERYWHERE} It completes their deletion request.",
+        back=back,
+        carry_out=carry_out,
     )
 
 
@@ -117,10 +147,18 @@ def erase_tenant(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 
 def _erase(
-    request: HttpRequest, at: PageContext, target: Target, *, named: str, typed: str, back: str, **said: Any
+    request: HttpRequest,
+    at: PageContext,
+    target: Target,
+    *,
+    named: str,
+    typed: str,
+    back: str,
+    carry_out: Callable[[Authorisation], str] | None = None,
+    **said: Any,
 ) -> HttpResponse:
     """GET shows what will be erased and asks for confirmation; POST, with the typed name and the assertion, erases
-    it."""
+    it.  carry_out: erases, and returns the address to go on to; by default that of the erasure."""
     asked: dict[str, Any] = {"action": ACTION, "target": f"{at.scope.tenant.uid}/{named}", "count": WHOLE}
     is_typed = request.POST.get("typed", "").strip() == typed
     if request.method == "POST" and is_typed:
@@ -129,13 +167,17 @@ def _erase(
             principal=at.scope.principal, method=f"session+{step_up.method}", step_up_age_s=int(step_up.age_seconds)
         )
         try:
-            done = start_erasure(at.scope, target, authorised=authorised, now=at.now)
+            address = carry_out(authorised) if carry_out else _start(at, target, authorised)
         except ErasureBlocked as error:
             return _blocked(request, at, error, back=back, **said)
         messages.success(request, "Erased. Keep the receipt: it proves what was erased and when.")
-        return HttpResponseRedirect(reverse("web_erasure", args=[_name_now(at), done.id]))
+        return HttpResponseRedirect(address)
     try:
         counts = plan(at.scope, target, most=COUNTED + 1)
+    except ErasureTargetNotFound:  # it was erased before; only what asked for it is left
+        if carry_out is None:
+            raise
+        counts, said["is_gone"] = {}, True
     except ErasureBlocked as error:
         return _blocked(request, at, error, back=back, **said)
     return show(
@@ -152,6 +194,13 @@ def _erase(
         back=back,
         **said,
     )
+
+
+def _start(at: PageContext, target: Target, authorised: Authorisation) -> str:
+    """Erase the target; return the address of the erasure."""
+    done = start_erasure(at.scope, target, authorised=authorised, now=at.now)
+    note_erased(at.scope, done, now=at.now)
+    return reverse("web_erasure", args=[_name_now(at), done.id])
 
 
 def _blocked(request: HttpRequest, at: PageContext, error: ErasureBlocked, **context: Any) -> HttpResponse:

@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from apps.accounts import stepup
 from apps.console.memory_list import look_at_all
-from apps.console.space_list import owner_of, owners_of
+from apps.console.space_list import names_of, owner_of, owners_of
 from apps.projects.scope import Scope
 from apps.retention.erasure_requests import confirm_erasure, undo_erasure
 from apps.retention.memory_selection import preview
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
-from apps.retention.states import PrivacyState, RequestState
+from apps.retention.states import PrivacyKind, PrivacyState, RequestState
 from apps.retention.subject_requests import (
     HANDED_OVER,
     SubjectRequestInfo,
@@ -132,13 +132,16 @@ def _confirmed(at: PageContext, one: OpenedRequest, step_up: stepup.StepUp) -> s
 def _asked(at: PageContext) -> list[dict[str, Any]]:
     asked = list_requests(at.scope, now=at.now)
     files = files_of(at.scope, asked)
-    return [_with_file(one, files.get(one.id)) for one in asked]
+    names = names_of(at.scope, [one.end_user_id for one in asked])
+    return [_with_file(one, names.get(one.end_user_id), files.get(one.id)) for one in asked]
 
 
-def _with_file(one: SubjectRequestInfo, export: Export | None) -> dict[str, Any]:
+def _with_file(one: SubjectRequestInfo, name: str | None, export: Export | None) -> dict[str, Any]:
     is_there = export is not None and export.result is not None
     return {
         "request": one,
+        "name": name,
+        "may_erase": one.kind == PrivacyKind.DELETE and one.state != PrivacyState.COMPLETED,
         "export": export,
         "is_there": is_there,
         "may_prepare": one.kind in HANDED_OVER

@@ -66,6 +66,7 @@ urlpatterns = [
     path("t/<str:tenant>/requests/<int:request_id>/refuse", requests.refuse_request, name="web_refuse_request"),
     path("t/<str:tenant>/requests/<int:request_id>/undo", requests.undo_request, name="web_undo_request"),
     path("t/<str:tenant>/privacy", requests.privacy_requests, name="web_privacy_requests"),
+    path("t/<str:tenant>/privacy/<int:request_id>/erase", erasures.erase_for_request, name="web_erase_for_request"),
     path("t/<str:tenant>/privacy/<int:request_id>/file", requests.prepare_privacy_file, name="web_prepare_file"),
     path("t/<str:tenant>/privacy/<int:request_id>/link", requests.link_privacy_file, name="web_link_file"),
     path("t/<str:tenant>/erasures", erasures.erasures, name="web_erasures"),

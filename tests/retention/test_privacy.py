@@ -15,7 +15,8 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.erasure import legal_holds, receipt_log
 from apps.erasure.planning import ErasureBlocked
-from apps.erasure.workflow import Authorisation
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.spaces import find_end_user
@@ -192,3 +193,21 @@ def test_somebody_at_the_host_carries_them_out(
 
     assert (done["state"], len(done["receipts"])) == ("completed", 1)
     assert find_end_user(acme.scope, "alice") is None
+
+
+def test_request_of_a_person_whom_a_command_has_erased_is_completed_or_can_be(acme: OpenedTenant) -> None:
+    alice = make_scope(acme)
+    say(alice, DOG)
+    by_command, _ = open_request(alice, PrivacyKind.DELETE, now=NOW)
+    call_command("shred", "person", "alice", "--yes", "--json", stdout=StringIO())
+    bob = make_scope(acme, "bob")
+    say(bob, DOG)
+    by_space, _ = open_request(bob, PrivacyKind.DELETE, now=NOW)
+    start_erasure(acme.scope, Target.space(bob.space.uid), authorised=WORD, now=NOW)
+
+    again = run("delete", str(by_space.id), "--yes")
+
+    assert "had been erased before" in again
+    left = {one.id: one for one in list_requests(acme.scope, now=NOW)}
+    assert {one.state for one in left.values()} == {PrivacyState.COMPLETED}
+    assert len(left[by_command.id].evidence) == 1

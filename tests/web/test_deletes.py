@@ -28,6 +28,8 @@ from apps.memories.models import Memory
 from apps.projects.scope import Scope
 from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
+from apps.retention.states import PrivacyKind
+from apps.retention.subject_requests import open_request
 from apps.tenants import members
 from apps.tenants.models import Role
 from apps.tenants.selectors import get_tenant
@@ -186,6 +188,7 @@ class World:
     scope: Scope
     ids: list[int] = field(default_factory=list)
     request_id: int = 0
+    privacy_id: int = 0
     form: dict[str, str] = field(default_factory=dict)
 
     def refill(self) -> None:
@@ -196,6 +199,7 @@ class World:
         self.ids = say(self.scope, *TEXTS)
         asked, _ = ask(self.scope, MemorySelection(memory_ids=tuple(self.ids)), now=datetime.now(UTC))
         self.request_id, self.form = asked.id, {}
+        self.privacy_id = open_request(self.scope, PrivacyKind.DELETE, now=datetime.now(UTC))[0].id
 
     @property
     def gone(self) -> bool:
@@ -210,6 +214,7 @@ DEEDS: dict[str, Callable[[World], list[Any]]] = {
     "web_confirm_request": lambda world: ["acme", world.request_id],
     "web_erase_memory": lambda world: ["acme", world.scope.space.id, world.ids[0]],
     "web_erase_person": lambda world: ["acme", world.scope.space.id],
+    "web_erase_for_request": lambda world: ["acme", world.privacy_id],
     "web_erase_project": lambda world: ["acme", world.acme.project.public_id],
     "web_erase_tenant": lambda world: ["acme"],  # the last one: nothing comes after it
 }
@@ -217,6 +222,7 @@ DEEDS: dict[str, Callable[[World], list[Any]]] = {
 TYPED: dict[str, Callable[[World], Any]] = {
     "web_erase_memory": lambda world: world.ids[0],
     "web_erase_person": lambda _: "alice",
+    "web_erase_for_request": lambda _: "alice",
     "web_erase_project": lambda world: world.acme.project.public_id,
     "web_erase_tenant": lambda _: "acme",
 }

@@ -11,12 +11,16 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.erasure.legal_holds import hold
+from apps.erasure.legal_holds import hold, lift
 from apps.erasure.receipt_log import public_keys
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.memories.branches import create_branch
 from apps.memories.models import Memory
 from apps.memories.soft_delete import GRACE
+from apps.memories.spaces import SpaceOwner, find_owned
 from apps.policies.models import Level
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
@@ -411,6 +415,25 @@ def test_person_is_erased_everywhere_and_the_receipt_says_on_whose_word(
     assert "A person in every environment" in text_of(browser.get("/app/t/acme/erasures"))
 
 
+def test_erasing_a_branch_on_its_page_names_it_and_leaves_the_person(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    create_branch(alice_scope, "what-if", now=now())
+    space = find_owned(alice_scope, SpaceOwner.end_user("alice", branch="what-if"))
+    assert space is not None
+    page = address(alice_scope.in_spaces(space))
+
+    listed, asked = text_of(browser.get(page)), text_of(browser.get(f"{page}/erase"))
+    done = erase(browser, f"{page}/erase", "alice (branch what-if)")
+
+    assert "Erase this branch" in listed
+    assert "Erase this end user" not in listed
+    assert "Erase all data of alice (branch what-if)?" in asked
+    assert "its other branches stay" in asked
+    assert len(receipts_on(browser, done["Location"])) == 1
+    assert browser.get(page).status_code == 404
+    assert status_of(alice_scope, memory_id) == "active"
+
+
 @pytest.mark.parametrize("typed", ["", "Alice", "bob", "alice2"])
 def test_nothing_is_erased_until_the_name_is_typed(typed: str, browser: Client, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
@@ -526,3 +549,46 @@ def test_file_of_a_person_needs_the_right_to_decide_and_a_step_up(
         assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
     assert find_for_requests(acme.scope, [asked.id]) == {}
     assert "No requests" in text_of(stranger.get("/app/t/globex/privacy"))
+
+
+def test_deletion_request_of_a_person_is_carried_out_by_erasing_them(browser: Client, alice_scope: Scope) -> None:
+    say(alice_scope, KEY)
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.DELETE, now=now())
+    page, place = "/app/t/acme/privacy", f"/app/t/acme/privacy/{asked.id}/erase"
+    held = hold(alice_scope, Level.SPACE, alice_scope.space.id, case="case-17", now=now())
+
+    assert "Delete for alice" in text_of(browser.get(page))
+    assert place in browser.get(page).content.decode()
+    assert browser.get(place).status_code == 409
+    lift(alice_scope, held.pk, now=now())
+    assert erase(browser, place, "bob").status_code == 422
+    done = erase(browser, place, "alice")
+
+    assert done["Location"] == page
+    assert "completed" in text_of(browser.get(page))
+    assert browser.get(address(alice_scope)).status_code == 404
+    assert browser.get(place).status_code == 409
+
+
+def test_deletion_request_of_a_person_who_was_erased_before_is_completed(browser: Client, alice_scope: Scope) -> None:
+    say(alice_scope, KEY)
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.DELETE, now=now())
+    word = Authorisation(principal=alice_scope.principal, method="test")
+    start_erasure(alice_scope, Target.end_user(alice_scope.space.owner_id), authorised=word, now=now())
+    place = f"/app/t/acme/privacy/{asked.id}/erase"
+
+    assert "was erased before" in text_of(browser.get(place))
+    erase(browser, place, str(asked.end_user_id))
+
+    assert subject_requests.get_request(alice_scope, asked.id, now=now()).state == "completed"
+
+
+def test_erasing_a_person_by_hand_completes_their_deletion_request(browser: Client, alice_scope: Scope) -> None:
+    say(alice_scope, KEY)
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.DELETE, now=now())
+    copy, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
+
+    erase(browser, address(alice_scope, "/erase"), "alice")
+
+    done, other = (subject_requests.get_request(alice_scope, one.id, now=now()) for one in (asked, copy))
+    assert (done.state, len(done.evidence), other.state) == ("completed", 1, "pending")

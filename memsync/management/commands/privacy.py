@@ -89,7 +89,8 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json(_line(one))
         else:
-            self.say(f"Erased {one.records} memories. Receipts: {', '.join(one.evidence)}")
+            receipts = f"Receipts: {', '.join(one.evidence)}" if one.evidence else "They had been erased before."
+            self.say(f"Erased {one.records} memories. {receipts}")
 
 
 def _line(one: SubjectRequestInfo) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
 from apps.tenants.selectors import get_tenant
+from apps.retention.subject_requests import note_erased
 from memsync.management.plain import PlainCommand, add_json, add_space, add_tenant, chosen_tenant, operator
 
 WHAT = (
@@ -91,6 +92,7 @@ class Command(PlainCommand):
                 request_id=options["request"],
                 now=timezone.now(),
             )
+            note_erased(scope, done, now=timezone.now())
             self.tell_done(done, options)
 
     def chosen(self, scope: Scope, options: dict[str, Any]) -> tuple[Target, str, str]:
