@@ -113,12 +113,19 @@ _IN_NAMESPACE: Final = """memory.space_id in (
     select space.id from projects_space space
     where space.tenant_id = %(tenant)s and space.namespace_id = %(namespace)s)"""
 
-# Days in the archive: the minimum of all levels.  Parameters: tenant, archive.
-ARCHIVE_DAYS: Final = """least(%(archive)s, (
-    select said.archive_days from policies_retentionpolicy said
+
+def _least(rule: str, parameter: str) -> str:
+    """SQL: the minimum of a rule over a memory's project, its space, and the parameter for the levels above."""
+    return f"""least(%({parameter})s, (
+    select said.{rule} from policies_retentionpolicy said
     where said.tenant_id = %(tenant)s and said.project_id = memory.project_id), (
-    select said.archive_days from policies_retentionpolicy said
-    where said.tenant_id = %(tenant)s and said.space_id = memory.space_id))"""
+    select said.{rule} from policies_retentionpolicy said
+    where said.tenant_id = %(tenant)s and said.space_id = memory.space_id))"""  # noqa: S608  (fixed texts of ours)
+
+
+# Days in the archive, and days from deletion to the purge.  Parameters: tenant, and archive or grace.
+ARCHIVE_DAYS: Final = _least("archive_days", "archive")
+GRACE_DAYS: Final = _least("grace_days", "grace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +260,16 @@ def rules_of(policies: Sequence[Policy]) -> Iterator[Rule]:
 
 def archive_days(policies: Sequence[Policy]) -> int:
     """Days in the archive for a memory whose project and space set no rule."""
-    said = (one.rules.get("archive_days") for one in policies if one.level in (Level.TENANT, DEFAULT))
+    return _days(policies, "archive_days")
+
+
+def grace_days(policies: Sequence[Policy]) -> int:
+    """Days from deletion to the purge for a memory whose project and space set no rule."""
+    return _days(policies, "grace_days")
+
+
+def _days(policies: Sequence[Policy], rule: str) -> int:
+    said = (one.rules.get(rule) for one in policies if one.level in (Level.TENANT, DEFAULT))
     return min((days for days in said if days is not None), default=0)
 
 

@@ -1,5 +1,6 @@
 """Preview of the retention: which memories it will archive or delete, when, and by which rule.  Changes nothing."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -9,7 +10,17 @@ from django.db import transaction
 
 from apps.core.queries import fetch_all
 from apps.core.scoping import tenant_transaction
-from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
+from apps.memories.lifetimes import (
+    ARCHIVE_DAYS,
+    ARCHIVED,
+    DELETED,
+    GRACE_DAYS,
+    PURGED,
+    Rule,
+    archive_days,
+    grace_days,
+    rules_of,
+)
 from apps.policies.retention import InForce, Level, all_policies, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 
@@ -87,25 +98,29 @@ def next_steps(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """Number of memories by step, due within ``days`` (0: at the next run): under the current and the new policy."""
+    """Number of memories by step, due within ``days`` (0: at the next run): under the current and the new policy.
+
+    A memory that takes several steps within these days counts at each.
+    """
 
     days: int
     before: Mapping[str, int]
     after: Mapping[str, int]
 
-    @property
-    def more(self) -> int:
-        """Number of additional memories due because of the change; negative if fewer are due."""
-        return sum(self.after.values()) - sum(self.before.values())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChange:
-    """Effect of a policy change.  before, after: effective rules at that level.  going: by days ahead, ascending."""
+    """Effect of a policy change.  before, after: effective rules at that level.  going: by days ahead, ascending.
+
+    more: for each of ``going``, how many more memories take a step because of the change; negative if fewer do.
+    is_earlier: on some day more memories have taken a step than would have without the change.
+    """
 
     before: Mapping[str, InForce]
     after: Mapping[str, InForce]
     going: Sequence[Going]
+    more: Sequence[int]
+    is_earlier: bool
 
 
 def preview_change(
@@ -120,30 +135,69 @@ def preview_change(
         "space_ids": [target_id] if level == Level.SPACE else [],
     }
 
-    def look() -> tuple[dict[str, InForce], list[dict[str, int]]]:
-        ahead = (now + timedelta(days=days) for days in AHEAD)
-        steps = [_steps(preview(scope, until=until, sample=0, now=now)) for until in ahead]
-        return in_force(scope, **target), steps
+    def look() -> tuple[dict[str, InForce], list[dict[str, int]], Counter[date]]:
+        steps = [_steps(scope, until=now + timedelta(days=days), now=now) for days in AHEAD]
+        return in_force(scope, **target), steps, _first_steps(scope, now=now)
 
     with tenant_transaction(scope):
-        before, going_before = look()
+        before, going_before, days_before = look()
         with transaction.atomic():
             set_policy(scope, level, target_id, rules, loosens=loosens, now=now)
-            after, going_after = look()
+            after, going_after, days_after = look()
             transaction.set_rollback(True)
-    going = [
-        Going(days=days, before=was, after=would)
-        for days, was, would in zip(AHEAD, going_before, going_after, strict=True)
-    ]
-    return PolicyChange(before=before, after=after, going=going)
+    until = [(now + timedelta(days=days)).date() for days in AHEAD]
+    return PolicyChange(
+        before=before,
+        after=after,
+        going=[
+            Going(days=days, before=was, after=would)
+            for days, was, would in zip(AHEAD, going_before, going_after, strict=True)
+        ],
+        more=[_by(days_after, day) - _by(days_before, day) for day in until],
+        is_earlier=any(_by(days_after, day) > _by(days_before, day) for day in days_after),
+    )
 
 
-def _steps(found: Sequence[Leaving]) -> dict[str, int]:
-    counts = dict.fromkeys((ARCHIVED, DELETED, PURGED), 0)
-    for one in found:
+def _first_steps(scope: Scope, *, now: datetime) -> Counter[date]:
+    """Count memories by the day of their next step; overdue ones today."""
+    days: Counter[date] = Counter()
+    for one in preview(scope, until=now + timedelta(days=AHEAD[-1]), sample=0, now=now):
         if not one.is_held:
-            counts[one.step] += one.count
-    return counts
+            days[max(one.day, now.date())] += one.count
+    return days
+
+
+def _by(counts: Counter[date], day: date) -> int:
+    return sum(count for at, count in counts.items() if at <= day)
+
+
+def _steps(scope: Scope, *, until: datetime, now: datetime) -> dict[str, int]:
+    """Count the steps that memories of the tenant take before ``until``: the next one, and those that follow it."""
+    policies = all_policies(scope)
+    rules, archive = list(rules_of(policies)), archive_days(policies)
+    steps, parameters = next_steps(scope, rules, archive, until=until, now=now)
+    some = {
+        "environment": None, "within": None, "now": now, "until": until, "grace": grace_days(policies),
+        # These rules delete or purge even where the policy archives.
+        "ends": [number for number, rule in enumerate(rules) if rule.outcome],
+        "purges": [number for number, rule in enumerate(rules) if rule.outcome == PURGED],
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"with first as ({steps}), going as ("  # noqa: S608  (fixed texts of ours)
+            "select greatest(first.due, %(now)s) as due, first.rule = any(%(purges)s) as is_purged, "
+            "first.archives and not first.rule = any(%(ends)s) as is_archived, "
+            f"{ARCHIVE_DAYS} * interval '1 day' as kept, {GRACE_DAYS} * interval '1 day' as grace "
+            "from first join memories_memory memory on memory.tenant_id = %(tenant)s and memory.id = first.id "
+            "where not first.legal_hold) "
+            "select count(*) filter (where is_archived), "
+            "count(*) filter (where not is_purged and (not is_archived or due + kept <= %(until)s)), "
+            "count(*) filter (where is_purged or "
+            "due + grace + case when is_archived then kept else interval '0' end <= %(until)s) from going",
+            parameters | some,
+        )
+        row = cursor.fetchone()
+    return dict(zip((ARCHIVED, DELETED, PURGED), row or (), strict=True))
 
 
 def _numbered(

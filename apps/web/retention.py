@@ -142,7 +142,7 @@ def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
         for sentence in _refusals(error):
             messages.error(request, sentence)
         return HttpResponseRedirect(back)
-    soonest, soon = change.going
+    (soonest, soon), until = change.more, change.going[-1]
     return show(
         request,
         "change_retention",
@@ -157,10 +157,11 @@ def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
             {"name": STEPS[step][0], "counts": [(one.before[step], one.after[step]) for one in change.going]}
             for step in STEPS
         ],
-        more=soonest.more,
-        more_soon=soon.more,
-        fewer_soon=-soon.more,
-        soon=soon.days,
+        more=soonest,
+        more_soon=soon,
+        fewer_soon=-soon,
+        is_earlier=change.is_earlier,
+        soon=until.days,
         grace=change.after["grace_days"].limit,
         query=request.GET.urlencode(),
         assertion=stepup.issue_assertion(request, **asked),

@@ -249,7 +249,7 @@ def test_a_dry_run_says_what_would_hold_and_what_would_go(acme: OpenedTenant, ke
     assert said(stricter)["active_days"] == (20, "tenant")
     assert stricter.json()["going"] == [
         {"days": 0, "before": nothing, "after": nothing},
-        {"days": 30, "before": nothing, "after": nothing | {"soft_deleted": 1}},
+        {"days": 30, "before": nothing, "after": nothing | {"soft_deleted": 1, "purged": 1}},
     ]
     assert said(looser)["active_days"] == ("keep", "tenant")
     assert rules(keeper("GET", "/v1/retention"))["active_days"] == (90, "default")

@@ -142,6 +142,17 @@ def renewed(browser: Client) -> Client:
     return browser
 
 
+def test_a_change_that_only_moves_dates_forward_says_so_and_counts_the_purge(
+    browser: Client, alice_scope: Scope
+) -> None:
+    say(alice_scope, KEY, now=now() - timedelta(days=61, hours=12))
+
+    text = text_of(browser.get(f"{PAGE}/change?level=tenant&active_days=63"))
+
+    assert "Memories are removed earlier than now" in text
+    assert "deleted 0 0 1 1 permanently deleted 0 0 0 1" in text
+
+
 def test_an_owner_keeps_memories_for_longer_and_for_good(
     browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:

@@ -83,7 +83,10 @@ class RuleOutput(serializers.Serializer[Any]):
 
 class GoingOutput(serializers.Serializer[Any]):
     days = serializers.IntegerField(help_text="Within this many days; 0: by the next run.")
-    before = serializers.DictField(child=serializers.IntegerField(), help_text="Memories by step, current policies.")
+    before = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Memories by step, current policies; a memory counts at each of its steps.",
+    )
     after = serializers.DictField(child=serializers.IntegerField(), help_text="The same, changed policies.")
 
 

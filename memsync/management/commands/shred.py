@@ -18,8 +18,8 @@ from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.tenants.selectors import get_tenant
 from apps.retention.subject_requests import note_erased
+from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, add_space, add_tenant, chosen_tenant, operator
 
 WHAT = (
