@@ -25,6 +25,7 @@ from apps.memories.services import expire
 from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
+from apps.memories.types import ACCUMULATING, ACCUMULATING_WINDOW
 from apps.memories.validity import Interval, Periods, read
 from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
@@ -34,8 +35,6 @@ from text.terms import terms
 
 T = TypeVar("T")
 SEQUENCES = ("memories_memory_id_seq", "memories_memoryclaim_id_seq")
-ACCUMULATING = frozenset({"event", "decision", "task"})
-ACCUMULATING_WINDOW = timedelta(hours=24)  # an event told again within it is the same event
 
 
 class KeyRotated(Exception):

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -19,6 +20,7 @@ from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, V
 from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
+from apps.memories.types import ACCUMULATING, ACCUMULATING_WINDOW
 from apps.outbox.services import enqueue
 from apps.policies.retention import GRACE_DAYS
 from apps.projects.models import Space
@@ -105,10 +107,27 @@ def _check(scope: Scope, row: Memory, space: Space, *, now: datetime) -> None:
     is_over = (row.hard_delete_at and row.hard_delete_at <= now) or (row.expires_at and row.expires_at <= now)
     if row.retention_status != Retention.SOFT_DELETED or is_over:
         raise NotRestorable
-    same = Memory.objects.within_tenant(scope).filter(space_id=space.pk, public_id=row.public_id)
-    if same.filter(retention_status=Retention.ACTIVE).exists():
+    there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)
+    there = there.alias(said_at=Coalesce("valid_from", "created_at"))
+    if there.filter(Q(public_id=row.public_id) | _same_text(row, now=now)).exists():
         raise RememberedAgain
     check_room(scope, space, 1)
+
+
+def _same_text(row: Memory, *, now: datetime) -> Q:
+    """Matches memories because of which an add would refuse this one's text as a duplicate; typed memories are known
+    by their public id alone."""
+    if row.content_ct is not None or row.validity == Validity.SUPERSEDED:
+        return Q(pk__in=())
+    same = Q(text_mac=row.text_mac) & ~Q(validity=Validity.SUPERSEDED)
+    same &= Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+    if row.project_id is not None:
+        same &= Q(project_id__isnull=True) | Q(project_id=row.project_id)
+    if row.type in ACCUMULATING:
+        said_at = row.valid_from or row.created_at
+        of_one_time = Q(said_at__gte=said_at - ACCUMULATING_WINDOW, said_at__lte=said_at + ACCUMULATING_WINDOW)
+        same &= of_one_time | Q(event_at=row.event_at) if row.event_at else of_one_time
+    return same
 
 
 def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:

@@ -4,6 +4,8 @@ Values are from the seed systems (003 for priors and half-lives).  Unknown names
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class MemoryType:
 
 
 DEFAULT_HALF_LIFE_DAYS = 90.0
+ACCUMULATING: Final = frozenset({"event", "decision", "task"})
+ACCUMULATING_WINDOW: Final = timedelta(hours=24)  # an event told again within it is the same event
 TYPES = {
     type_.name: type_
     for type_ in (

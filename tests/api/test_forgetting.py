@@ -10,7 +10,10 @@ from django.db import connection
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
+from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
 from apps.memories import soft_delete
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryVector
@@ -301,13 +304,35 @@ def test_what_was_said_anew_meanwhile_keeps_the_slot(acme: OpenedTenant, deleter
     assert deleter("GET", f"/memory/{porto['id']}").json()["validity"] == "current"
 
 
-def test_what_was_remembered_again_is_not_doubled(acme: OpenedTenant, deleter: Caller) -> None:
-    memory = deleter.add("I live in Lisbon.")
+@pytest.mark.parametrize("text", ["I live in Lisbon.", "I own a red kayak.", "I ran a marathon yesterday."])
+def test_what_was_remembered_again_is_not_doubled(text: str, acme: OpenedTenant, deleter: Caller) -> None:
+    memory = deleter.add(text)
     forget(deleter, memory_ids=[memory["id"]])
-    deleter.add("I live in Lisbon.")
+    deleter.add(text)
 
     with pytest.raises(RememberedAgain):
         restore(alices(acme), memory["id"], now=now())
+
+
+def test_same_event_of_another_time_comes_back_beside_the_new_one(acme: OpenedTenant, deleter: Caller) -> None:
+    def ran(days: int) -> int:
+        proposal = Proposal(
+            text=Plaintext("I met Anna at the station yesterday."),
+            importance=0.9,
+            occurred_at=now() - timedelta(days=days),
+        )
+        (outcome,) = remember(alices(acme), [proposal], now=now())
+        return outcome.memory_ids[0]
+
+    deleter.add(TEXT)
+    first = ran(90)
+    forget(deleter, memory_ids=[first])
+    second = ran(30)
+
+    restore(alices(acme), first, now=now())
+
+    shown = [deleter("GET", f"/memory/{one}").json() for one in (first, second)]
+    assert {(one["memory_type"], one["validity"]) for one in shown} == {("event", "current")}
 
 
 def test_after_a_week_and_for_strangers_nothing_comes_back(acme: OpenedTenant, deleter: Caller) -> None:
