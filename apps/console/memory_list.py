@@ -1,7 +1,7 @@
 """Lists the memories of one space for a user in the browser: page by page, filtered by attributes and time."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -148,22 +148,23 @@ def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
     return sorted({type_ for type_, _ in newest}), sorted({source for _, source in newest if source})
 
 
-def hide(scope: Scope, *, tag: str, session: str) -> str:
-    """Encrypt a tag and a session for use in a URL: they are user input, and URLs end up in logs.  The result is valid
-    for the scope's one space only."""
-    said = orjson.dumps({"tag": tag, "session": session})
-    blob = open_space(scope.tenant, scope.space).seal(HIDDEN, scope.space.id, said)
+def hide(scope: Scope, said: Mapping[str, str]) -> str:
+    """Encrypt what a user typed, by field, for use in a URL: URLs end up in logs.  The result is valid for the scope's
+    one space only."""
+    blob = open_space(scope.tenant, scope.space).seal(HIDDEN, scope.space.id, orjson.dumps(said))
     return base64.urlsafe_b64encode(blob).decode()
 
 
-def reveal_hidden(scope: Scope, hidden: str) -> tuple[str, str]:
-    """The tag and the session that ``hide`` encrypted.  Raises ValueError for a value not made for this space."""
+def reveal_hidden(scope: Scope, hidden: str) -> dict[str, str]:
+    """The fields that ``hide`` encrypted.  Raises ValueError for a value not made for this space."""
     try:
         blob = base64.b64decode(hidden, altchars=b"-_", validate=True)
-        said = orjson.loads(open_space(scope.tenant, scope.space).open_bytes(HIDDEN, scope.space.id, blob))
+        said: dict[str, str] = orjson.loads(
+            open_space(scope.tenant, scope.space).open_bytes(HIDDEN, scope.space.id, blob)
+        )
     except (DecryptError, SpaceShredded) as error:
         raise ValueError("hidden for another space, or damaged") from error
-    return said["tag"], said["session"]
+    return said
 
 
 def _last_looked_at(scope: Scope, before: int | None) -> int | None:

@@ -223,13 +223,19 @@ def following(query: str, before: int | None) -> str:
 
 
 def _hidden(request: HttpRequest, scope: Scope, seeking: MemoryFilters) -> MemoryFilters:
-    tag, session = (request.POST.get(name, "").strip()[:LONGEST_WORD] for name in ("tag", "session"))
-    return replace(seeking, hidden=hide(scope, tag=tag, session=session) if tag or session else "", before=None)
+    said = {name: request.POST.get(name, "").strip()[:LONGEST_WORD] for name in ("tag", "session")}
+    return replace(seeking, hidden=hide(scope, said) if any(said.values()) else "", before=None)
 
 
 def _revealed(scope: Scope, seeking: MemoryFilters) -> tuple[str, str]:
+    said = revealed(scope, seeking.hidden)
+    return said.get("tag", ""), said.get("session", "")
+
+
+def revealed(scope: Scope, hidden: str) -> dict[str, str]:
+    """The fields that ``hide`` encrypted.  Raises FilterRefused."""
     try:
-        return reveal_hidden(scope, seeking.hidden) if seeking.hidden else ("", "")
+        return reveal_hidden(scope, hidden) if hidden else {}
     except ValueError:
         raise FilterRefused from None
 

@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from apps.console.charts import bars
-from apps.console.memory_list import labels_of
+from apps.console.memory_list import hide, labels_of
 from apps.console.space_list import owner_of
 from apps.core.plaintext import Plaintext
 from apps.projects.scope import Scope
@@ -13,12 +15,14 @@ from apps.recall.profiles import PROFILES
 from apps.recall.results import Filters, Hit
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.services import recall
-from apps.web.memories import find
+from apps.web.memories import find, revealed
 from apps.web.memory_filters import day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 HITS: Final = 10
 LONGEST_QUESTION: Final = 2_000
+LONGEST_ADDRESS: Final = 3_500  # characters; a request line has at most 4,094 bytes
+FIELDS: Final = ("q", "type", "as_of", "profile")
 DEPTH: Final = 2
 # Names of the score's parts, as in docs/recall.
 LEG_NAMES: Final = {"dense": "meaning", "lexical": "keywords", "slot": "expected answer", "temporal": "time",
@@ -27,11 +31,19 @@ LEG_NAMES: Final = {"dense": "meaning", "lexical": "keywords", "slot": "expected
 
 @in_tenant(AccessLevel.READER, methods="GET POST")
 def search(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
-    """GET shows the search form.  POST searches, because the query must not be in a URL."""
+    """GET shows the search form or searches; POST redirects to a GET with an encrypted query, because it must not be
+    readable in a URL.  A query too long for a URL is answered at once."""
     scope = find(at, space_id)
-    asked = request.POST.get("q", "").strip()[:LONGEST_QUESTION]
-    day, type_ = day_of(request.POST.get("as_of")), request.POST.get("type", "")
-    profile = request.POST.get("profile", "")
+    if request.method == "POST":
+        query = {name: request.POST.get(name, "").strip()[:LONGEST_QUESTION] for name in FIELDS}
+        day_of(query["as_of"])
+        address = f"{reverse('web_search', args=[at.tenant, space_id])}?{urlencode({'with': hide(scope, query)})}"
+        if query["q"] and len(address) <= LONGEST_ADDRESS:
+            return HttpResponseRedirect(address)
+    else:
+        query = revealed(scope, request.GET.get("with", ""))
+    asked, type_, profile = (query.get(name, "") for name in ("q", "type", "profile"))
+    day = day_of(query.get("as_of"))
     types, _ = labels_of(scope)
     said: dict[str, Any] = {"asked": asked, "day": day, "type": type_, "profile": profile}
     if asked:

@@ -124,9 +124,11 @@ def use_the_console(visitor: Visitor) -> None:
     owner.post(space, tag=take("tag"), session=take("session"))
     for field in ("type", "source", "since", "as_of", "with", "before", "project", "status"):
         owner.get(f"{space}?{field}={take('filter')}")
-    found = owner.post(f"{space}/search", q=f"where does my canoe {take('question')} lie?", as_of="", profile="")
+    asked = {"q": f"where does my canoe {take('question')} lie?", "as_of": "", "profile": ""}
+    found = owner.get(owner.post(f"{space}/search", **asked).headers["Location"])
     assert said["text"].split()[2] in found.text, "what was said is not found"
-    owner.post(f"{space}/search", q=take("question"), type=take("type"), profile=take("profile"))
+    asked = {"q": take("question"), "type": take("type"), "profile": take("profile")}
+    owner.get(owner.post(f"{space}/search", **asked).headers["Location"])
     owner.post(f"{space}/search", q=take("question"), as_of=take("day"))
     for path in (f"{space}/graph", f"{space}/graph?of=memories", f"{space}/memories/{kept}"):
         owner.get(path)
@@ -349,7 +351,8 @@ def try_the_console(visitor: Visitor, door: str) -> None:
         owner.post(f"{owner.tenant}/spaces", end_user=take(door), environment="production")
         for space in (visitor.space, f"{owner.tenant}/spaces/1"):
             owner.get(space)
-            owner.post(f"{space}/search", q=f"where is {take(door)}?")
+            found = owner.post(f"{space}/search", q=f"where is {take(door)}?")
+            owner.get(found.headers.get("Location", space))
             owner.post(space, tag=take(door), session=take(door))
         owner.post(f"{owner.tenant}/exports/new?{HERE}", format="csv", q=take(door))
         owner.post(f"{owner.tenant}/review/decide", word="1", **{"text-1": take(door)})

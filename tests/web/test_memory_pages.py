@@ -50,6 +50,7 @@ cast, acme, globex = once.cast, once.acme, once.globex
 
 TODAY = datetime.now(UTC).date()
 ORDER = "Always answer me in Dutch."
+SECRET = "My password is Tr0ub4dor-3-blue!"
 OTHER_ORDER = "Never use emoji in your answers."
 
 
@@ -341,7 +342,7 @@ def test_search_explains_each_answer_and_stands_in_no_address(
 ) -> None:
     say(alice_scope, KEY, SWITCH, BIKE)
 
-    shown = browser.post(address(alice_scope, "/search"), {"q": "Where is the spare key?"})
+    shown = browser.post(address(alice_scope, "/search"), {"q": "Where is the spare key?"}, follow=True)
     read_log.flush()
 
     text = text_of(shown)
@@ -351,17 +352,29 @@ def test_search_explains_each_answer_and_stands_in_no_address(
         assert float(score) == pytest.approx(float(total), abs=2e-4)
     parts = re.findall(r"semantic ([\d.]+)", text)
     assert parts
-    assert shown.headers.get("Location") is None
+    ((again, status),) = shown.redirect_chain
+    assert (status, "key" in again, KEY in text_of(browser.get(again))) == (302, False, True)
     assert (f"account:{owner.user.pk}", "memory.recall", f"space:{alice_scope.space.id}", 1) in audited(alice_scope)
+
+
+def test_search_of_another_space_or_of_a_long_question_stands_in_no_address(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
+    say(alice_scope, KEY)
+    theirs = make_scope(acme, "bob", now=now())
+    hidden = browser.post(address(alice_scope, "/search"), {"q": "spare key"})["Location"].partition("?")[2]
+
+    assert browser.get(f"{address(theirs, '/search')}?{hidden}").status_code == 400
+    assert browser.post(address(alice_scope, "/search"), {"q": "ключ " * 400}).status_code == 200
 
 
 def test_search_says_which_legs_ran_and_which_were_cut(browser: Client, alice_scope: Scope, settings: Any) -> None:
     say(alice_scope, KEY)
-    ran = text_of(browser.post(address(alice_scope, "/search"), {"q": "spare key"}))
+    ran = text_of(browser.post(address(alice_scope, "/search"), {"q": "spare key"}, follow=True))
     settings.RECALL_CACHE_SECONDS = 0
     settings.RECALL_BUDGET_MS = 0.000001
 
-    cut = text_of(browser.post(address(alice_scope, "/search"), {"q": "spare key"}))
+    cut = text_of(browser.post(address(alice_scope, "/search"), {"q": "spare key"}, follow=True))
 
     assert "timed out" not in ran
     assert "timed out" in cut
@@ -372,8 +385,10 @@ def test_search_as_of_a_day_answers_with_what_held_then(browser: Client, alice_s
         remember(alice_scope, [Proposal(text=Plaintext(text))], now=now() - timedelta(days=ago))
     day = TODAY - timedelta(days=20)
 
-    then = text_of(browser.post(address(alice_scope, "/search"), {"q": "Where do I live?", "as_of": str(day)}))
-    today = text_of(browser.post(address(alice_scope, "/search"), {"q": "Where do I live?"}))
+    then = text_of(
+        browser.post(address(alice_scope, "/search"), {"q": "Where do I live?", "as_of": str(day)}, follow=True)
+    )
+    today = text_of(browser.post(address(alice_scope, "/search"), {"q": "Where do I live?"}, follow=True))
 
     assert "Porto" in then
     assert "Lisbon" not in then
@@ -383,7 +398,7 @@ def test_search_as_of_a_day_answers_with_what_held_then(browser: Client, alice_s
 
 def test_search_of_nothing_that_fits_says_so(browser: Client, alice_scope: Scope) -> None:
     assert "Search as an agent does" in text_of(browser.get(address(alice_scope, "/search")))
-    assert "No results" in text_of(browser.post(address(alice_scope, "/search"), {"q": "Who won?"}))
+    assert "No results" in text_of(browser.post(address(alice_scope, "/search"), {"q": "Who won?"}, follow=True))
 
 
 # -- one memory ------------------------------------------------------------------------------------------------------
@@ -537,6 +552,42 @@ def test_candidate_is_worded_otherwise_and_accepted(browser: Client, alice_scope
     shown = text_of(browser.get(address(alice_scope)))
     assert "Answer in Dutch when I write in Dutch." in shown
     assert ORDER not in shown
+
+
+def test_blank_text_of_a_candidate_is_refused_and_shown_again(browser: Client, alice_scope: Scope) -> None:
+    (candidate_id,) = tell(alice_scope, ORDER)
+
+    refused = decide(browser, word=candidate_id, **{f"text-{candidate_id}": "  "})
+
+    assert refused.status_code == 422
+    assert f"Candidate {candidate_id}: the text is empty." in refused.content.decode()
+    assert "<details open>" in refused.content.decode()
+    assert state_of(alice_scope, candidate_id)[0] == "pending"
+
+
+def test_refused_wording_of_a_candidate_is_shown_again_with_its_number(browser: Client, alice_scope: Scope) -> None:
+    (candidate_id,) = tell(alice_scope, ORDER)
+
+    refused = decide(browser, word=candidate_id, **{f"text-{candidate_id}": SECRET})
+
+    assert refused.status_code == 422
+    assert f"Candidate {candidate_id} was not decided" in refused.content.decode()
+    assert f">{SECRET}</textarea>" in refused.content.decode()
+    assert state_of(alice_scope, candidate_id)[0] == "pending"
+
+
+def test_accept_drops_no_edit_of_its_candidate_or_of_another(browser: Client, alice_scope: Scope) -> None:
+    first, second = tell(alice_scope, ORDER, OTHER_ORDER)
+    typed = {f"text-{first}": "Answer in Dutch.", f"text-{second}": OTHER_ORDER}
+
+    refused = decide(browser, accept=first, **typed)
+    done = decide(browser, accept=second, **typed)
+
+    assert refused.status_code == 422
+    assert f"Candidate {first}: its text was edited." in refused.content.decode()
+    assert state_of(alice_scope, first)[0] == "pending"
+    assert (done.status_code, state_of(alice_scope, second)[0]) == (200, "accepted")
+    assert ">Answer in Dutch.</textarea>" in done.content.decode()
 
 
 @pytest.mark.parametrize("verdict", ["accept", "refuse"])
