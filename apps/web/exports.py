@@ -7,6 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -18,7 +19,7 @@ from apps.transfers.exports.links import issue_link
 from apps.transfers.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.web.environments import FIRST, environment_of, in_project, inside, query_of
 from apps.web.memories import following
-from apps.web.memory_filters import end_of, id_of, midnight
+from apps.web.memory_filters import FIRST_DAY, LAST_DAY, end_of, id_of, midnight
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 READ, WRITE = "exports:read", "exports:write"
@@ -33,6 +34,9 @@ NAMES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
+DAYS: Final = (MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY))
+
+
 class ExportForm(forms.Form):
     """The filters and the format of an export; the service validates them."""
 
@@ -42,8 +46,8 @@ class ExportForm(forms.Form):
     source = forms.CharField(max_length=64, required=False, label="Source")
     tier = forms.ChoiceField(choices=TIERS, required=False, label="Tier")
     is_summary = forms.ChoiceField(choices=SUMMARIES, required=False, label="Summaries")
-    date_from = forms.DateField(required=False, label="From", widget=forms.DateInput({"type": "date"}))
-    date_to = forms.DateField(required=False, label="To", widget=forms.DateInput({"type": "date"}))
+    date_from = forms.DateField(required=False, label="From", validators=DAYS, widget=forms.DateInput({"type": "date"}))
+    date_to = forms.DateField(required=False, label="To", validators=DAYS, widget=forms.DateInput({"type": "date"}))
     include_soft_deleted = forms.BooleanField(
         required=False, label="Include deleted memories that can still be restored"
     )
@@ -52,6 +56,12 @@ class ExportForm(forms.Form):
         super().__init__(data)
         for name in ("user_id", "q", "source"):
             self.fields[name].widget.attrs["autocomplete"] = "off"
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if said.get("date_from") and said.get("date_to") and said["date_from"] > said["date_to"]:
+            raise forms.ValidationError("From is after To.")
+        return said
 
     @property
     def filters(self) -> ExportFilters:

@@ -14,6 +14,8 @@ from apps.memories.status import MemoryStatus
 from apps.retention.memory_selection import MemorySelection
 
 LONGEST: Final = 64
+FIRST_DAY: Final = date(1970, 1, 1)
+LAST_DAY: Final = date(9000, 12, 31)
 SEALED_AT_MOST: Final = 1_000
 
 
@@ -164,6 +166,6 @@ def _day(text: str | None) -> date | None:
     if not text:
         return None
     day = date.fromisoformat(text)
-    if not 1970 <= day.year <= 9000:
+    if not FIRST_DAY <= day <= LAST_DAY:
         raise ValueError
     return day

@@ -154,7 +154,9 @@ def test_export_is_of_the_environment_and_the_project_that_were_chosen(
     [
         ({"format": "xlsx"}, "Select a valid choice"),
         ({"date_from": "soon"}, "Enter a valid date"),
-        ({"date_from": "2026-02-02", "date_to": "2026-02-01"}, "date_from is behind date_to"),
+        ({"date_from": "2026-02-02", "date_to": "2026-02-01"}, "From is after To"),
+        ({"date_to": "9999-12-31"}, "less than or equal to 9000-12-31"),
+        ({"date_from": "1969-12-31"}, "greater than or equal to 1970-01-01"),
         ({"source": "x" * 65}, "at most 64 characters"),
     ],
 )

@@ -77,7 +77,7 @@ def check(reach: ExportReach, filters: ExportFilters) -> None:
     if filters.time_range is not None and filters.date_from is not None:
         raise FiltersClash("Give time_range or date_from, not both.")
     if filters.date_from and filters.date_to and filters.date_from > filters.date_to:
-        raise FiltersClash("date_from is behind date_to.")
+        raise FiltersClash("date_from is after date_to.")
 
 
 def matching(
