@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from apps.accounts import devices, sessions
+from apps.api.request_context import request_context
 from apps.web.pages import Refusal, refusal
 from memsync.headers import HEADERS
 
@@ -25,7 +26,7 @@ PAGES: Final = {
     404: "There is no such page.",
     405: "This page does not take that method.",
     413: "This is too large.",
-    500: "Something failed here. The log knows it by the request id.",
+    500: "Something failed here. The log has the details under the request ID.",
 }
 
 
@@ -44,7 +45,7 @@ PAGE: Final = """<!doctype html>
 <div class="narrow card">
 <h1>{title}</h1>
 <p>{sentence}</p>
-<p class="meta">{status}</p>
+<p class="meta">{status} · request <code>{request_id}</code></p>
 <p class="actions"><a class="button" href="{back}">To the first page</a></p>
 </div>
 </main>
@@ -88,7 +89,12 @@ class PlainErrorPages:
         response.close()
         status = HTTPStatus(response.status_code)
         page = PAGE.format(
-            title=status.phrase, status=status.value, sentence=sentence, back=_root(request), static=settings.STATIC_URL
+            title=status.phrase,
+            status=status.value,
+            sentence=sentence,
+            request_id=request_context(request).request_id,
+            back=_root(request),
+            static=settings.STATIC_URL,
         )
         kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
         plain = HttpResponse(page, status=response.status_code, headers=kept)

@@ -124,6 +124,13 @@ def test_error_page_says_its_language(browser: Client, path: str) -> None:
     assert '<html lang="en"' in browser.get(path).content.decode()
 
 
+@pytest.mark.django_db(databases="__all__")
+def test_error_page_shows_the_id_of_the_request(browser: Client) -> None:
+    answer = browser.get("/admin/fails")
+
+    assert f"request <code>{answer['X-Request-ID']}</code>" in answer.content.decode()
+
+
 def test_django_s_own_report_would_show_them() -> None:
     """The guard is needed: this is what stands in it without ours."""
     assert SAID in report_by(debug.ExceptionReporter)
