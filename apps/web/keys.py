@@ -153,12 +153,17 @@ def key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
 
 @in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
 def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
-    """POST responds with the new key's text, once."""
+    """POST responds with the new key's text, once; with ``preset``, with the form and the scopes of that set."""
     projects = list_projects(at.scope)
-    preset = request.GET.get("preset", "everyday")
-    chosen = PRESETS.get(preset, DEFAULT)
-    form = KeyForm(request.POST or None, at=at, projects=projects, initial=_beginning(request, chosen))
-    if request.method == "POST" and form.is_valid():
+    preset = request.POST.get("preset", "")
+    if preset in PRESETS:
+        data = request.POST.copy()
+        data.setlist("scopes", PRESETS[preset])
+        form = KeyForm(data, at=at, projects=projects)
+        form.errors.clear()  # nothing was submitted yet
+    else:
+        form = KeyForm(request.POST or None, at=at, projects=projects, initial=_beginning(request))
+    if preset not in PRESETS and request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         try:
             issued = issue(
@@ -178,12 +183,12 @@ def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
     return show(
         request,
         "make_key",
-        status=422 if request.method == "POST" else 200,
+        status=422 if request.method == "POST" and preset not in PRESETS else 200,
         at=at,
         place="keys",
         form=form,
         presets=PRESETS,
-        preset=preset,
+        preset=preset or ("" if request.method == "POST" else "everyday"),
         may_any=ANY_SCOPE in at.scope.permissions,
     )
 
@@ -262,10 +267,10 @@ def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     return show(request, "revoke_keys", at=at, place="keys", found=[_shown(at, one) for one in wanted.values()])
 
 
-def _beginning(request: HttpRequest, scopes: Sequence[str]) -> dict[str, Any]:
+def _beginning(request: HttpRequest) -> dict[str, Any]:
     """Initial values.  The environment is taken from the page that linked here."""
     said = request.GET.get("environment")
-    begun: dict[str, Any] = {"scopes": list(scopes)}
+    begun: dict[str, Any] = {"scopes": list(DEFAULT)}
     return begun | {"environment": said} if said in {one.value for one in FIRST} else begun
 
 

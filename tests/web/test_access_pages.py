@@ -102,6 +102,22 @@ def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, 
     assert key_of(acme, key.pk).revoked_at is not None
 
 
+def test_preset_of_scopes_keeps_what_was_typed(browser: Client, acme: OpenedTenant) -> None:
+    before = len(list_keys(acme.scope))
+
+    shown = browser.post(f"{KEYS}/new", FORM | {"name": "", "days": "30", "preset": "nothing"})
+    named = browser.post(f"{KEYS}/new", FORM | {"preset": "reading"}).content.decode()
+
+    assert (shown.status_code, len(list_keys(acme.scope))) == (200, before)
+    assert 'class="error"' not in shown.content.decode()
+    assert 'value="30" selected' in shown.content.decode()
+    assert not re.search(r'name="scopes"[^>]* checked', shown.content.decode())
+    assert f'value="{FORM["name"]}"' in named
+    assert 'value="staging" selected' in named
+    assert re.search(r'value="memory:read"[^>]* checked', named)
+    assert not re.search(r'value="memory:add"[^>]* checked', named)
+
+
 def test_key_that_cannot_be_is_not_made_and_the_form_stays(browser: Client, acme: OpenedTenant) -> None:
     before = len(list_keys(acme.scope))
     refused: list[tuple[dict[str, Any], str]] = [
