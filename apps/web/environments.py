@@ -1,4 +1,5 @@
-"""The environment that a page shows: the requested one, or the first that contains data; scopes and links in it."""
+"""The environment that a page shows: the requested one, the one shown last, or the first that contains data; scopes
+and links in it."""
 
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from django.utils.http import urlencode
 from apps.console.space_list import environments_in_use
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
+from apps.web.navigation import chosen_environment
 from apps.web.pages import PageContext
 
 FIRST = (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
@@ -15,8 +17,9 @@ FIRST = (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
 
 def environment_of(request: HttpRequest, at: PageContext) -> Environment:
     said = request.POST.get("environment") or request.GET.get("environment") or ""
-    if said in {one.value for one in Environment}:
-        return Environment(said)
+    for one in (said, chosen_environment(request, at.tenant)):
+        if one in {known.value for known in Environment}:
+            return Environment(one)
     used = environments_in_use(at.scope)
     return next((one for one in FIRST if one in used), Environment.PRODUCTION)
 

@@ -14,6 +14,7 @@ from apps.tenants.members import Reach
 from apps.web.access import AccessLevel, permits
 
 THEME: Final = "memsync_theme"  # cookie with the user's colour scheme
+ENVIRONMENT: Final = "memsync_environment"  # cookie with a tenant and its environment that was shown last
 THEMES: Final = ("auto", "light", "dark")
 YEAR: Final = 365 * 86_400
 
@@ -119,10 +120,19 @@ def choose_colours(request: HttpRequest) -> HttpResponse:
     response = HttpResponseRedirect(_way_back(request))
     said = request.POST.get("colours", "")
     if said in THEMES:
-        response.set_cookie(
-            THEME, said, max_age=YEAR, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
-        )
+        set_choice(response, THEME, said)
     return response
+
+
+def set_choice(response: HttpResponse, name: str, value: str) -> None:
+    """Set a cookie with what was chosen in this browser."""
+    response.set_cookie(name, value, max_age=YEAR, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax")
+
+
+def chosen_environment(request: HttpRequest, tenant: str) -> str:
+    """The environment of this tenant that was shown last in this browser; empty if there is none."""
+    whose, _, environment = request.COOKIES.get(ENVIRONMENT, "").rpartition(":")
+    return environment if whose == tenant else ""
 
 
 def _way_back(request: HttpRequest) -> str:

@@ -35,7 +35,7 @@ from apps.tenants.selectors import TenantNotFound, get_tenant
 from apps.web.access import OF_A_TENANT, OF_OPERATORS, permits
 from apps.web.access import STEPPED_UP as STEPPED_UP
 from apps.web.access import AccessLevel as AccessLevel
-from apps.web.navigation import navigation
+from apps.web.navigation import ENVIRONMENT, chosen_environment, navigation, set_choice
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
@@ -214,12 +214,15 @@ def show(
     """Render a page.
 
     at: for a tenant's page, rendered with the tenant's menu.  place: the page's name in ``navigation.PLACES``.
-    environment: the one that the page shows, if any.
+    environment: the one that the page shows, if any; the browser keeps it for pages that name none.
     """
     framed: dict[str, Any] = {"at": at, "place": place, "environment": environment}
     if at is not None:
         framed["navigation"] = navigation(at.reach, environment)
-    return HttpResponse(render_to_string(f"web/{template}.html", {**context, **framed}, request), status=status)
+    response = HttpResponse(render_to_string(f"web/{template}.html", {**context, **framed}, request), status=status)
+    if at is not None and environment is not None and chosen_environment(request, at.tenant) != environment:
+        set_choice(response, ENVIRONMENT, f"{at.tenant}:{environment.value}")
+    return response
 
 
 class Refusal(HttpResponse):

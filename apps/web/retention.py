@@ -37,7 +37,7 @@ from apps.policies.retention import (
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.previewing import PolicyChange, preview, preview_change
-from apps.web.environments import environment_of, inside
+from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memory_filters import id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import FROM, SET_BY, STEPS, TITLES, UNITS, amount, called
@@ -88,8 +88,13 @@ class Concerned:
 def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
     """POST searches for one end user, because their id must not be in a URL."""
     concerned = _concerned(request, at)
-    if request.method == "POST":
-        return _to_person(request, at, concerned)
+    environment, asked = environment_of(request, at), request.POST.get("end_user", "").strip()
+    if asked:
+        space = find_end_user(inside(at, environment), asked)
+        if space is not None:
+            fields = concerned.fields | {"space": str(space.id)}
+            return HttpResponseRedirect(f"{reverse('web_retention', args=[at.tenant])}?{urlencode(fields)}")
+        messages.warning(request, f"No end user in {environment.value} has this ID.")
     said, rules = explain(
         at.scope, project_id=concerned.project.pk if concerned.project else None, space_ids=concerned.spaces
     )
@@ -119,6 +124,9 @@ def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
         may_loosen=LOOSEN in at.reach.permissions,
         units=list(UNITS),
         starts=[(word, FROM[value]) for word, value in WORDS.items()],
+        asked=asked,
+        searched=concerned.owner.space.environment if concerned.owner else environment,
+        environments=FIRST,
     )
 
 
@@ -178,15 +186,6 @@ def _concerned(request: HttpRequest, at: PageContext) -> Concerned:
         space_id=space_id,
         owner=owner_of(find_space(at.scope, space_id)) if space_id else None,
     )
-
-
-def _to_person(request: HttpRequest, at: PageContext, concerned: Concerned) -> HttpResponse:
-    named = request.POST.get("end_user", "").strip()
-    space = find_end_user(inside(at, environment_of(request, at)), named) if named else None
-    if named and space is None:
-        messages.warning(request, "No end user in this environment has this ID.")
-    fields = concerned.fields | ({"space": str(space.id)} if space else {})
-    return HttpResponseRedirect(f"{reverse('web_retention', args=[at.tenant])}?{urlencode(fields)}")
 
 
 def _in_order(said: Sequence[Policy]) -> list[Policy]:

@@ -25,7 +25,7 @@ def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
         space = find_end_user(inside(at, environment), named)
         if space is not None:
             return HttpResponseRedirect(reverse("web_memories", args=[at.tenant, space.id]))
-        messages.warning(request, "No end user in this environment has this ID.")
+        messages.warning(request, f"No end user in {environment.value} has this ID.")
     before = id_of(request.GET.get("before"))
     found = list_space_summaries(at.scope, environment, limit=PAGE, before=before, now=at.now)
     return show(
@@ -36,6 +36,7 @@ def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
         environment=environment,
         environments=FIRST,
         found=found,
+        asked=named,
         before=before,
         next_query=following(f"environment={environment.value}", found.next_before),
     )

@@ -110,10 +110,23 @@ def test_environments_are_apart(browser: Client, acme: OpenedTenant) -> None:
     staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
     say(staging, KEY)
 
-    assert "alice" not in text_of(browser.get("/app/t/acme/spaces?environment=production"))
     assert "alice" in text_of(browser.get("/app/t/acme/spaces"))  # the one that holds anything
+    assert "alice" not in text_of(browser.get("/app/t/acme/spaces?environment=production"))
     assert "alice" in text_of(browser.get("/app/t/acme/spaces?environment=staging"))
     assert KEY in text_of(browser.get(address(staging)))
+
+
+def test_environment_that_was_shown_last_is_shown_again_in_its_tenant(browser: Client, acme: OpenedTenant) -> None:
+    say(make_scope(acme, "alice", now=now()), KEY)
+    browser.get("/app/t/acme/spaces?environment=development")
+
+    browser.get("/app/t/acme/keys")
+    again = text_of(browser.get("/app/t/acme/spaces"))
+    browser.cookies["memsync_environment"] = "globex:development"
+    elsewhere = text_of(browser.get("/app/t/acme/spaces"))
+
+    assert "Development has no memories yet" in again
+    assert "alice" in elsewhere
 
 
 def test_end_user_is_found_by_their_id_without_naming_them_in_an_address(browser: Client, alice_scope: Scope) -> None:
@@ -121,7 +134,8 @@ def test_end_user_is_found_by_their_id_without_naming_them_in_an_address(browser
     strange = browser.post("/app/t/acme/spaces", {"end_user": "bob", "environment": "production"})
 
     assert found["Location"] == address(alice_scope)
-    assert "No end user in this environment has this ID" in text_of(strange)
+    assert "No end user in production has this ID" in text_of(strange)
+    assert 'value="bob"' in strange.content.decode()
 
 
 def test_list_can_be_narrowed_and_says_nothing_else(browser: Client, alice_scope: Scope) -> None:

@@ -72,7 +72,17 @@ def test_end_user_is_found_without_standing_in_an_address(browser: Client, alice
     strange = browser.post(PAGE, {"end_user": "bob", "environment": "production"})
 
     assert found["Location"] == f"{PAGE}?space={alice_scope.space.id}"
-    assert "No end user in this environment has this ID" in text_of(browser.get(strange["Location"]))
+    assert "No end user in production has this ID" in text_of(strange)
+    assert 'value="bob"' in strange.content.decode()
+
+
+def test_end_user_is_found_in_the_environment_that_the_form_names(browser: Client, acme: OpenedTenant) -> None:
+    staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
+
+    found = browser.post(PAGE, {"end_user": "alice", "environment": "staging"})
+
+    assert '<select id="environment" name="environment">' in browser.get(PAGE).content.decode()
+    assert found["Location"] == f"{PAGE}?space={staging.space.id}"
 
 
 def test_projects_and_spaces_of_another_tenant_look_absent(browser: Client, globex: OpenedTenant) -> None:
