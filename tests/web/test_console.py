@@ -13,6 +13,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.projects.scope import Scope
+from apps.projects.selectors import list_projects
 from memsync.demo.conversation import conversation
 from tests.makers import make_scope
 from tests.web.browsers import MARKS, faults, fits, open_page, shoot, with_session
@@ -104,6 +105,17 @@ def test_as_of_and_review_work_without_javascript(
     expect(page.get_by_text("1 rejected")).to_be_visible()
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-colours", "dark")
+    assert complaints == []
+
+
+def test_form_that_is_sent_twice_creates_one_project(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
+    page.goto("/app/t/acme/projects")
+    page.get_by_label("New project").fill("Garden")
+
+    page.get_by_role("button", name="Create project").dblclick()
+
+    expect(page.get_by_text("Garden was created")).to_be_visible()
+    assert [one.name for one in list_projects(acme.scope)].count("Garden") == 1
     assert complaints == []
 
 

@@ -639,7 +639,7 @@ def test_many_are_decided_at_once_and_each_refusal_is_said(browser: Client, alic
     assert {state_of(alice_scope, one)[0] for one in ids} == {"accepted"}
     said = text_of(browser.get(done["Location"]))
     assert "2 accepted and stored" in said
-    assert "1 not decided: There is no such candidate." in said
+    assert f"Candidate {2**62} was not decided: There is no such candidate." in said
     assert "Nothing is selected" in text_of(browser.get(decide(browser, all="refuse")["Location"]))
     assert decide(browser, all="burn").status_code == 400
 

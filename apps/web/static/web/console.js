@@ -49,6 +49,18 @@
     box.append(button);
   });
 
+  // A form is sent once: a second press of the button would do the same again.
+  document.addEventListener("submit", function (event) {
+    const form = event.target;
+    if (form.method !== "post" || event.defaultPrevented) return;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "yes";
+    setTimeout(function () { delete form.dataset.sent; }, 10000);  // what was sent may be a download
+  });
+  window.addEventListener("pageshow", function () {
+    document.querySelectorAll("form[data-sent]").forEach(function (form) { delete form.dataset.sent; });
+  });
+
   document.querySelectorAll("[data-all]").forEach(function (all) {
     const mine = all.form.querySelectorAll("input[type=checkbox]:not([data-all])");
     all.closest("[hidden]").hidden = mine.length < 2;
