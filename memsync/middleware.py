@@ -6,8 +6,9 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
 from django.utils import timezone
 
 from apps.accounts import devices, sessions
@@ -80,6 +81,8 @@ class PlainErrorPages:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
+        if response.status_code == 404 and (address := _console_page(request)):
+            return HttpResponseRedirect(address)
         sentence = PAGES.get(response.status_code)
         is_page = response.headers.get("Content-Type", "").startswith("text/html")
         if sentence is None or not is_page or isinstance(response, Refusal):
@@ -100,6 +103,22 @@ class PlainErrorPages:
         plain = HttpResponse(page, status=response.status_code, headers=kept)
         plain.cookies = response.cookies
         return plain
+
+
+def _console_page(request: HttpRequest) -> str:
+    """The page of the console that a browser means by an address without one: the console itself for the site's root,
+    or the page without the slash at the end."""
+    if request.method != "GET" or "text/html" not in request.headers.get("Accept", ""):
+        return ""
+    path, mark, query = request.get_full_path().partition("?")
+    if path in ("/", "/app"):
+        return "/app/"
+    bare = path.rstrip("/")
+    try:
+        is_page = path != bare and bare.startswith("/app/") and bool(resolve(bare))
+    except Resolver404:
+        return ""
+    return f"{bare}{mark}{query}" if is_page else ""
 
 
 def _root(request: HttpRequest) -> str:

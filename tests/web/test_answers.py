@@ -131,6 +131,24 @@ def test_error_page_shows_the_id_of_the_request(browser: Client) -> None:
     assert f"request <code>{answer['X-Request-ID']}</code>" in answer.content.decode()
 
 
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/", "/app/"),
+        ("/app", "/app/"),
+        ("/app/t/acme/", "/app/t/acme"),
+        ("/app/t/acme/keys/?state=past", "/app/t/acme/keys?state=past"),
+    ],
+)
+def test_browser_is_sent_to_the_page_that_an_address_means(browser: Client, path: str, page: str) -> None:
+    sent = browser.get(path, headers={"accept": "text/html,*/*"})
+
+    assert (sent.status_code, sent.get("Location")) == (302, page)
+    assert browser.get(path, headers={"accept": "application/json"}).status_code == 404
+    assert browser.get("/app/nowhere/", headers={"accept": "text/html"}).status_code == 404
+
+
 def test_django_s_own_report_would_show_them() -> None:
     """The guard is needed: this is what stands in it without ours."""
     assert SAID in report_by(debug.ExceptionReporter)
