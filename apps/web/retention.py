@@ -118,7 +118,7 @@ def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
         first=max(min((one.day for one in going), default=at.now.date()), at.now.date()),
         soon=SOON.days,
         columns=[_column(concerned, one) for one in _in_order(said)],
-        rules=[_row(rules[name], _in_order(said)) for name in RULES],
+        rules=[_row(rules[name], _in_order(said), request.GET) for name in RULES],
         others=_others(at, projects) if not concerned.fields else [],
         levels=concerned.levels if WRITE in at.reach.permissions else [],
         may_loosen=LOOSEN in at.reach.permissions,
@@ -149,7 +149,8 @@ def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
     except (PolicyLoosened, PolicyRefused, StricterAbove) as error:
         for sentence in _refusals(error):
             messages.error(request, sentence)
-        return HttpResponseRedirect(back)
+        typed = {name: request.GET[name] for name in request.GET if name not in ("project", "space")}
+        return HttpResponseRedirect(f"{back}&{urlencode(typed)}#change")
     (soonest, soon), until = change.more, change.going[-1]
     return show(
         request,
@@ -201,7 +202,7 @@ def _column(concerned: Concerned, one: Policy) -> dict[str, str]:
     return {"level": called(one.level), "name": names.get((one.level, one.target_id), "this deployment")}
 
 
-def _row(holds: InForce, said: Sequence[Policy]) -> dict[str, Any]:
+def _row(holds: InForce, said: Sequence[Policy], typed: Mapping[str, str]) -> dict[str, Any]:
     title, unit, meaning = TITLES[holds.rule]
     least, most = BOUNDS.get(holds.rule, (0, 0))
     return {
@@ -221,6 +222,8 @@ def _row(holds: InForce, said: Sequence[Policy]) -> dict[str, Any]:
         "least": least,
         "most": most,
         "is_limit": holds.rule in LIMITS,
+        "typed": typed.get(holds.rule, ""),
+        "typed_unit": typed.get(f"{holds.rule}_unit", ""),
     }
 
 
