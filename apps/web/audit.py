@@ -9,12 +9,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import urlencode
 
-from apps.apikeys.selectors import list_keys
 from apps.audit.selectors import AuditFilter, browse
 from apps.erasure.receipt_log import public_keys, receipts_of
-from apps.tenants.members import list_members
 from apps.transparency import checkpoints
 from apps.transparency.self_check import check_trail, export_lines
+from apps.web.actors import actor_names
 from apps.web.memories import following
 from apps.web.memory_filters import FilterRefused, day_of, id_of, midnight
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
@@ -52,7 +51,7 @@ def audit(request: HttpRequest, at: PageContext) -> HttpResponse:
     )
     shown, next_before = browse(at.scope, wanted, before=before, limit=PAGE)
     query = _query(said)
-    names = _names(at)
+    names = actor_names(at)
     return show(
         request,
         "audit",
@@ -114,16 +113,6 @@ def receipt_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     name = {"Content-Disposition": 'attachment; filename="receipt-keys.json"'}
     raw = orjson.dumps(public_keys().to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return HttpResponse(raw, content_type="application/json", headers=name)
-
-
-def _names(at: PageContext) -> dict[str, str]:
-    """Display names by actor, as far as the role may see them."""
-    names = {"system:0": "the system"}
-    if "api_keys:read" in at.reach.permissions:
-        names |= {f"api_key:{key.pk}": key.name for key in list_keys(at.scope)}
-    if "team:read" in at.reach.permissions:
-        names |= {f"account:{one.user_id}": one.user.email for one in list_members(at.reach.tenant)}
-    return names | {at.scope.principal.label: "you"}
 
 
 def _plain(said: str | None) -> str:

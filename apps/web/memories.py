@@ -1,7 +1,6 @@
 """Pages to browse memories, delete one or many, and restore them."""
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 from django.contrib import messages
@@ -24,13 +23,14 @@ from apps.console.svg_charts import timeline
 from apps.core.errors import Conflict
 from apps.edges.selectors import edges_of
 from apps.entities.selectors import entities_in
-from apps.memories.revisions import History, get_history
+from apps.memories.revisions import get_history
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
 from apps.memories.status import MemoryStatus
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.memory_selection import MemorySelection, preview, soft_delete_selection
+from apps.web.actors import actor_names
 from apps.web.memory_filters import FilterRefused, MemoryFilters, day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import why_kept
@@ -123,7 +123,7 @@ def memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int)
         sources=[texts[one] for one in examined.sources if one in texts],
         summaries=[texts[one] for one in examined.summaries if one in texts],
         entities=entities_in(scope, memory_id, now=at.now),
-        history=_history(scope, memory_id, shown, now=at.now),
+        history=_history(at, scope, memory_id, shown),
         day=day,
         today=at.now.date(),
     )
@@ -134,7 +134,8 @@ def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_i
     scope = find(at, space_id)
     shown = look_at(scope, memory_id, now=at.now)
     if shown.deleted_at is not None:
-        raise MemoryNotFound
+        messages.warning(request, "This memory was deleted already.")
+        return HttpResponseRedirect(_list(at, space_id, "status=deleted"))
     if request.method != "POST":
         owner = owner_of(scope)
         return show(request, "delete_memory", at=at, place="spaces", owner=owner, space=scope.space, shown=shown)
@@ -185,7 +186,8 @@ def restore_memory(request: HttpRequest, at: PageContext, space_id: int, memory_
     except Conflict as error:
         messages.error(request, error.message)
         return HttpResponseRedirect(_list(at, space_id, "status=deleted"))
-    messages.success(request, "Restored.")
+    is_replaced = look_at(scope, memory_id, now=at.now).memory.validity == "superseded"
+    messages.success(request, "Restored as replaced: a newer value holds." if is_replaced else "Restored.")
     return HttpResponseRedirect(reverse("web_memory", args=[at.tenant, space_id, memory_id]))
 
 
@@ -240,8 +242,20 @@ def revealed(scope: Scope, hidden: str) -> dict[str, str]:
         raise FilterRefused from None
 
 
-def _history(scope: Scope, memory_id: int, shown: MemoryRow, *, now: datetime) -> History | None:
+def _history(at: PageContext, scope: Scope, memory_id: int, shown: MemoryRow) -> dict[str, Any] | None:
     """The history of a memory; None for a deleted one, which can be restored but not read."""
     if shown.deleted_at is not None:
         return None
-    return get_history(scope, memory_id, limit=REVISIONS, offset=0, now=now)
+    found, names = get_history(scope, memory_id, limit=REVISIONS, offset=0, now=at.now), actor_names(at)
+    return {
+        "revisions": [
+            {
+                "event": one.event,
+                "created_at": one.created_at,
+                "diff": one.diff,
+                "who": names.get(one.actor, one.actor) if one.actor else "the system",
+            }
+            for one in found.revisions
+        ],
+        "more": found.total - len(found.revisions),
+    }

@@ -250,7 +250,9 @@ def status_of(error: DomainError) -> int:
 def to_step_up(request: HttpRequest) -> HttpResponse:
     """Redirect to the step-up page, which then returns to the page with the button.  The posted data is discarded."""
     if request.method == "POST":
-        messages.warning(request, "Nothing has been done yet: confirm your identity, then press the button again.")
+        messages.warning(
+            request, "Nothing has been done yet: confirm your identity, then fill in and send the form again."
+        )
     return _redirect("account_reauthenticate", next=_way_back(request))
 
 

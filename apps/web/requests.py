@@ -10,6 +10,7 @@ from django.urls import reverse
 from apps.accounts import stepup
 from apps.console.memory_list import look_at_all
 from apps.console.space_list import names_of, owner_of, owners_of
+from apps.core.errors import Conflict
 from apps.projects.scope import Scope
 from apps.retention.erasure_requests import confirm_erasure, undo_erasure
 from apps.retention.memory_selection import preview
@@ -81,15 +82,23 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
 
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
-    refuse(at.scope, request_id, now=at.now)
-    messages.success(request, "Rejected: nothing was deleted.")
+    try:
+        refuse(at.scope, request_id, now=at.now)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Rejected: nothing was deleted.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def undo_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
-    restored = undo_erasure(at.scope, request_id, now=at.now)
-    messages.success(request, f"Undone: {len(restored):,} restored, nothing is erased.")
+    try:
+        restored = undo_erasure(at.scope, request_id, now=at.now)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"Undone: {len(restored):,} restored, nothing is erased.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
@@ -164,10 +173,11 @@ def _chosen(one: OpenedRequest) -> str:
         return "one memory" if count == 1 else f"{count:,} memories by ID"
     said = []
     for name, value in one.choice.filters.items():
-        text = (
-            f"{len(value)} tags" if name == "tags" else value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
-        )
-        said.append(text if name == "tags" else f"{name.replace('_', ' ')} {text}")
+        if name == "tags":
+            said.append(f"{len(value)} tag{'' if len(value) == 1 else 's'}")
+        else:
+            text = value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M} UTC"
+            said.append(f"{name.replace('_', ' ')} {text}")
     return "memories with " + ", ".join(said)
 
 

@@ -13,6 +13,7 @@ from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
 from apps.ingest.review import (
     STATES,
+    NotUndoable,
     ReviewFilter,
     ReviewPage,
     ReviewVerdict,
@@ -83,8 +84,12 @@ def decide_candidates(request: HttpRequest, at: PageContext) -> HttpResponse:
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def undo_candidate(request: HttpRequest, at: PageContext, candidate_id: int) -> HttpResponse:
     environment = environment_of(request, at)
-    undo(inside(at, environment), candidate_id, now=at.now)
-    messages.success(request, "Undone: the candidate is pending again.")
+    try:
+        undo(inside(at, environment), candidate_id, now=at.now)
+    except NotUndoable as error:
+        messages.error(request, f"Candidate {candidate_id}: {error.message}")
+    else:
+        messages.success(request, "Undone: the candidate is pending again.")
     return _back(at, environment)
 
 

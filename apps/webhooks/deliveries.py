@@ -66,12 +66,14 @@ class ReplayedDeliveries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """success_rate: percentage of the deliveries that ended in the last seven days; 100 if there were none."""
+    """ended_7d: deliveries that ended in the last seven days.  success_rate_7d: the percentage of them that succeeded;
+    100 if there were none."""
 
     endpoints: int
     active: int
     deliveries: int
     deliveries_24h: int
+    ended_7d: int
     success_rate_7d: float
     failing: int
     retrying: int
@@ -193,6 +195,7 @@ def health(scope: Scope, *, now: datetime) -> Health:
         active=endpoints["active"],
         deliveries=endpoints["deliveries"],
         deliveries_24h=found["day"],
+        ended_7d=found["ended"],
         success_rate_7d=rate(found["good"], found["ended"]),
         failing=endpoints["failing"],
         retrying=found["retrying"],

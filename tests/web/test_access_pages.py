@@ -102,6 +102,11 @@ def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, 
     assert key_of(acme, key.pk).revoked_at is not None
 
 
+def test_page_with_the_text_of_a_key_has_no_button_that_loads_it_again(browser: Client, acme: OpenedTenant) -> None:
+    assert "/app/colours" in browser.get(f"{KEYS}/new").content.decode()
+    assert "/app/colours" not in browser.post(f"{KEYS}/new", FORM).content.decode()
+
+
 def test_preset_of_scopes_keeps_what_was_typed(browser: Client, acme: OpenedTenant) -> None:
     before = len(list_keys(acme.scope))
 

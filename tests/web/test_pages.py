@@ -1,6 +1,7 @@
 """Looking through memories, deleting one or many, bringing back, and deciding about requests to forget."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +23,7 @@ from apps.memories.models import Memory
 from apps.memories.soft_delete import GRACE
 from apps.memories.spaces import SpaceOwner, find_owned
 from apps.policies.models import Level
-from apps.projects.scope import Environment, Scope
+from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import get_project
 from apps.retention import subject_requests
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
@@ -33,7 +34,7 @@ from apps.transfers.exports import export_worker
 from apps.transfers.exports.services import find_for_requests
 from apps.transparency.receipts import verify
 from tests import once
-from tests.makers import make_project, make_scope
+from tests.makers import make_api_key, make_project, make_scope
 from tests.web.people import Person, make_person, say
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -379,7 +380,8 @@ def test_request_is_refused_and_nothing_goes(browser: Client, alice_scope: Scope
 
     assert status_of(alice_scope, memory_id) == "active"
     assert get_request(alice_scope, one.id, now=now()).state == "refused"
-    assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 409
+    again = browser.post(f"/app/t/acme/requests/{one.id}/refuse", follow=True)
+    assert "This request was decided already" in text_of(again)
     assert "is refused" in text_of(browser.get(f"/app/t/acme/requests/{one.id}/confirm"))
 
 
@@ -563,6 +565,41 @@ def test_file_of_a_person_needs_the_right_to_decide_and_a_step_up(
         assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
     assert find_for_requests(acme.scope, [asked.id]) == {}
     assert "No requests" in text_of(stranger.get("/app/t/globex/privacy"))
+
+
+def test_page_of_a_deleted_memory_states_only_what_holds(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    page = address(alice_scope, f"/memories/{memory_id}")
+    browser.post(f"{page}/delete")
+
+    shown = text_of(browser.get(page))
+    again = browser.post(f"{page}/delete", follow=True)
+
+    assert "It will be permanently deleted" in shown
+    assert not [one for one in ("Versions", "Stored by", " current ") if one in shown]
+    assert "This memory was deleted already." in text_of(again)
+
+
+def test_memory_restored_behind_a_newer_value_is_called_replaced(browser: Client, alice_scope: Scope) -> None:
+    def live_in(city: str) -> int:
+        (outcome,) = remember(alice_scope, [Proposal(text=Plaintext(f"I live in {city}."), importance=0.9)], now=now())
+        return outcome.memory_ids[0]
+
+    first = live_in("Lisbon")
+    browser.post(address(alice_scope, f"/memories/{first}/delete"))
+    live_in("Porto")
+
+    restored = browser.post(address(alice_scope, f"/memories/{first}/restore"), follow=True)
+
+    assert "Restored as replaced: a newer value holds." in text_of(restored)
+
+
+def test_history_of_a_memory_shows_the_name_of_the_key(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
+    key = make_api_key(acme.scope, name="support bot").key
+    by_key = replace(alice_scope, principal=Principal(kind="api_key", id=key.pk))
+    (memory_id,) = say(by_key, KEY)
+
+    assert "Stored by support bot" in text_of(browser.get(address(alice_scope, f"/memories/{memory_id}")))
 
 
 def test_deletion_request_of_a_person_is_carried_out_by_erasing_them(browser: Client, alice_scope: Scope) -> None:
