@@ -19,9 +19,9 @@ def new_project_id() -> str:
 class Review(models.TextChoices):
     """Which memories extracted from end users' words wait for review."""
 
-    BY_DOOR = "by_door", "Of turns what is unsure, of other ways in nothing"
+    BY_DOOR = "by_door", "Uncertain candidates from conversations, and nothing else"
     OFF = "off", "Nothing"
-    LOW_CONFIDENCE = "low_confidence", "What is unsure"
+    LOW_CONFIDENCE = "low_confidence", "Uncertain candidates"
     ALL = "all", "Everything"
 
 

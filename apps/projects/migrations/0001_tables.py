@@ -29,9 +29,9 @@ class Migration(migrations.Migration):
                     "review",
                     models.CharField(
                         choices=[
-                            ("by_door", "Of turns what is unsure, of other ways in nothing"),
+                            ("by_door", "Uncertain candidates from conversations, and nothing else"),
                             ("off", "Nothing"),
-                            ("low_confidence", "What is unsure"),
+                            ("low_confidence", "Uncertain candidates"),
                             ("all", "Everything"),
                         ],
                         db_default="by_door",
