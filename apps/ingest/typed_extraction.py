@@ -11,6 +11,7 @@ from apps.ingest.costs import budget_for
 from apps.ingest.model import read_ahead
 from apps.ingest.orders import is_own_style_wish, may_be_own_style_wish
 from apps.ingest.steps.extract import extract
+from apps.ingest.steps.supersede import become_preference
 from apps.memories.typed import KEYED, TypedMemory, canonical_json, typed_name
 from apps.projects.scope import Scope
 from apps.tenants.models import Instructions
@@ -51,7 +52,7 @@ def propose_typed(
     if orders and instructions_of(scope.tenant_id) == Instructions.STYLE:
         for one in orders:
             if one.extractor != "model" and may_be_own_style_wish(one) and not is_own_style_wish(one):
-                one.become_preference()
+                become_preference(one)
     return [_typed(one) for candidate in found for one in _claims_of(candidate, now=now)]
 
 

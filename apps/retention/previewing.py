@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from apps.core.queries import fetch_all
+from apps.core.queries import fetch_all, fetch_one
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import (
     ARCHIVE_DAYS,
@@ -182,21 +182,19 @@ def _steps(scope: Scope, *, until: datetime, now: datetime) -> dict[str, int]:
         "ends": [number for number, rule in enumerate(rules) if rule.outcome],
         "purges": [number for number, rule in enumerate(rules) if rule.outcome == PURGED],
     }  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"with first as ({steps}), going as ("  # noqa: S608  (fixed texts of ours)
-            "select greatest(first.due, %(now)s) as due, first.rule = any(%(purges)s) as is_purged, "
-            "first.archives and not first.rule = any(%(ends)s) as is_archived, "
-            f"{ARCHIVE_DAYS} * interval '1 day' as kept, {GRACE_DAYS} * interval '1 day' as grace "
-            "from first join memories_memory memory on memory.tenant_id = %(tenant)s and memory.id = first.id "
-            "where not first.legal_hold) "
-            "select count(*) filter (where is_archived), "
-            "count(*) filter (where not is_purged and (not is_archived or due + kept <= %(until)s)), "
-            "count(*) filter (where is_purged or "
-            "due + grace + case when is_archived then kept else interval '0' end <= %(until)s) from going",
-            parameters | some,
-        )
-        row = cursor.fetchone()
+    row = fetch_one(
+        f"with first as ({steps}), going as ("  # noqa: S608  (fixed texts of ours)
+        "select greatest(first.due, %(now)s) as due, first.rule = any(%(purges)s) as is_purged, "
+        "first.archives and not first.rule = any(%(ends)s) as is_archived, "
+        f"{ARCHIVE_DAYS} * interval '1 day' as kept, {GRACE_DAYS} * interval '1 day' as grace "
+        "from first join memories_memory memory on memory.tenant_id = %(tenant)s and memory.id = first.id "
+        "where not first.legal_hold) "
+        "select count(*) filter (where is_archived), "
+        "count(*) filter (where not is_purged and (not is_archived or due + kept <= %(until)s)), "
+        "count(*) filter (where is_purged or "
+        "due + grace + case when is_archived then kept else interval '0' end <= %(until)s) from going",
+        parameters | some,
+    )
     return dict(zip((ARCHIVED, DELETED, PURGED), row or (), strict=True))
 
 

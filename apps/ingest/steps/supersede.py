@@ -27,7 +27,7 @@ def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
         _take_in(candidate, kept, snapshot)
         return
     if candidate.type == "instruction" and _is_preference(candidate, snapshot):
-        _become_preference(candidate)
+        become_preference(candidate)
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
     )
@@ -64,7 +64,7 @@ def hold_no_slot(candidate: MemoryCandidate) -> None:
     candidate.constraint_slot, candidate.parts = None, ()
 
 
-def _become_preference(instruction: MemoryCandidate) -> None:
+def become_preference(instruction: MemoryCandidate) -> None:
     """Make an instruction a preference without slots, which changes no memory."""
     hold_no_slot(instruction)
     instruction.type, instruction.changes, instruction.closed = "preference", (), ()
