@@ -112,20 +112,14 @@ COUNTED: Final = "superseded_max_count"
 _IN_NAMESPACE: Final = """memory.space_id in (
     select space.id from projects_space space
     where space.tenant_id = %(tenant)s and space.namespace_id = %(namespace)s)"""
-
-
-def _least(rule: str, parameter: str) -> str:
-    """SQL: the minimum of a rule over a memory's project, its space, and the parameter for the levels above."""
-    return f"""least(%({parameter})s, (
-    select said.{rule} from policies_retentionpolicy said
+# Days in the archive: the minimum of all levels.  Parameters: tenant, archive.
+ARCHIVE_DAYS: Final = """least(%(archive)s, (
+    select said.archive_days from policies_retentionpolicy said
     where said.tenant_id = %(tenant)s and said.project_id = memory.project_id), (
-    select said.{rule} from policies_retentionpolicy said
-    where said.tenant_id = %(tenant)s and said.space_id = memory.space_id))"""  # noqa: S608  (fixed texts of ours)
-
-
-# Days in the archive, and days from deletion to the purge.  Parameters: tenant, and archive or grace.
-ARCHIVE_DAYS: Final = _least("archive_days", "archive")
-GRACE_DAYS: Final = _least("grace_days", "grace")
+    select said.archive_days from policies_retentionpolicy said
+    where said.tenant_id = %(tenant)s and said.space_id = memory.space_id))"""
+# The same for days from deletion to the purge.  Parameters: tenant, grace.
+GRACE_DAYS: Final = ARCHIVE_DAYS.replace("archive_days", "grace_days").replace("(archive)", "(grace)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

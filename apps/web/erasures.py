@@ -81,7 +81,7 @@ def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpRe
         named=f"end_user:{scope.space.owner_id}" if is_person else f"space:{scope.space.uid}",
         typed=name,
         what=f"all data of {name}",
-        type_this="their id",
+        type_this="their id" if is_person else "its name",
         note=EVERYWHERE if is_person else ONLY_BRANCH if branch else "",
         back=reverse("web_memories", args=[at.tenant, space_id]),
     )
