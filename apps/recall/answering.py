@@ -35,7 +35,7 @@ HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_STANDING: Final = 12  # memories of the standing profile in a prompt
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
 # Relevance from which a memory is quoted: docs/adr/0036 has what is lost below it.
-LEAST_QUOTED: Final = 0.015
+LEAST_QUOTED: Final = 0.005
 
 
 class NothingAsked(Invalid):

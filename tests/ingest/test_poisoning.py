@@ -266,7 +266,7 @@ def test_the_reader_that_ships_takes_no_other_order_for_one_of_style(
             say(scope, f"{order} That is all for today.")
     assert instructions(scope) == []
 
-    told = say(scope, "For recipes, give me the oven temperature first.")
+    told = say(scope, "In recipes put the weights in grams.")
     assert told.is_stored
     assert instructions(scope) == told.memory_ids
 
