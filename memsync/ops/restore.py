@@ -53,10 +53,10 @@ def restore(
 ) -> Restored:
     """Restore the data, the keyring, or both.  Raises RestoreRefused, BackupRefused or DumpFailed."""
     manifests = {kind: manifest.read(file, kind, deployment=settings.DEPLOYMENT_ID) for kind, file in files.items()}
-    programs = {kind: dumps.find_programs(ALIASES[kind]) for kind in files}
-    for kind, made in manifests.items():
-        _refuse_newer(kind, made)
-    with restored_rows.as_restorer():
+    with restored_rows.as_restorer():  # also of a database that a killed restore has marked
+        programs = {kind: dumps.find_programs(ALIASES[kind]) for kind in files}
+        for kind, made in manifests.items():
+            _refuse_newer(kind, made)
         is_unfinished = restored_rows.is_marked()
         restored_rows.mark()
         try:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from memsync.ops import backup, dumps, manifest, restored_rows
 from memsync.ops.backup import back_up, prune
 from memsync.ops.manifest import BackupRefused
+from memsync.ops.restore import RestoreRefused, restore
 from memsync.ops.restored_rows import RestoreUnderWay
 from tests.makers import NOW
 
@@ -151,3 +153,30 @@ def test_nobody_connects_while_a_restore_is_under_way(acme: OpenedTenant, progra
     with connections["default"].cursor() as cursor:
         cursor.execute("select count(*) from tenants_tenant")
         assert cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_restore_that_was_killed_can_be_run_again(
+    acme: OpenedTenant, programs: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def find_programs(alias: str) -> None:  # it asks the server for its version
+        with connections[alias].cursor() as cursor:
+            cursor.execute("select 1")
+
+    def refuse_company() -> None:
+        raise RestoreRefused("It gets as far as the other connections.")
+
+    made = SimpleNamespace(memsync="0.1.0", migrations=[])
+    monkeypatch.setattr("memsync.ops.manifest.read", lambda *_, **__: made)
+    monkeypatch.setattr("memsync.ops.dumps.find_programs", find_programs)
+    monkeypatch.setattr("memsync.ops.restore._refuse_company", refuse_company)
+    with restored_rows.as_restorer():
+        restored_rows.mark()
+    connections["default"].close()
+    try:
+        with pytest.raises(RestoreRefused, match="as far as"):
+            restore({"data": tmp_path}, replace=False, accept_unshredding=False, sample=None, now=NOW)
+    finally:
+        with restored_rows.as_restorer():
+            restored_rows.unmark()
+        connections["default"].close()
