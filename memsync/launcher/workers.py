@@ -23,7 +23,7 @@ PR_SET_PDEATHSIG: Final = 1
 LOOK_SECONDS: Final = 0.1  # between checks for processes that ended or exceeded their time limit
 PAUSE_SECONDS: Final = 1.0  # before a process that ended by itself is restarted
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("memsync.launcher.workers")  # it runs as __main__, whose messages are not ours
 
 
 def queues() -> list[str]:

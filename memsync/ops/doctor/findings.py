@@ -22,10 +22,10 @@ HINTS: Final = {
     "embedder": "See EMBEDDER_BACKEND. Until it works, new memories are found by keywords only.",
     "classifier": "See CLASSIFIER_BACKEND. Until it works, only guards and the filler reject input.",
     "broker": "See CELERY_BROKER_URL. Adds continue; the outbox is processed when it is back.",
-    "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
+    "worker": "Start a worker: `memsync up`, or `python -m memsync.launcher.workers`.",
     "beat": "Start beat: `memsync up`, or `celery --app memsync.celery beat`.",
     "worker and beat": "Is the database there?",
-    "queues": "Start a worker for each, or one without --queues (docs/guides/deploying.md).",
+    "queues": "Start a worker for each, or one without WORKER_QUEUES (docs/guides/deploying.md).",
 }
 
 
