@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -34,8 +34,10 @@ LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.g
 HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_STANDING: Final = 12  # memories of the standing profile in a prompt
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
-# Relevance from which a memory is quoted: docs/adr/0036 has what is lost below it.
-LEAST_QUOTED: Final = 0.005
+# Relevance from which memories are quoted, and from which the best one is, if none reaches that: docs/adr/0036 has what
+# is lost below them.
+LEAST_QUOTED: Final = 0.015
+LEAST_OF_BEST: Final = 0.005
 
 
 class NothingAsked(Invalid):
@@ -146,26 +148,34 @@ def synthesize(
 def ask(scope: Scope, asked: TypedQuery, question: Plaintext, *, now: datetime) -> tuple[TypedRecall, Synthesis]:
     """The typed memories that recall finds for a question, and quotes from those of them that may answer it."""
     found = recall_typed(scope, replace(asked, query=question, is_measured=True), now=now)
+    least = _least(hit.relevance for hit in found.hits)
     texts = {
         hit.memory.id: (hit.memory.summary or hit.memory.text).reveal()
         for hit in found.hits
-        if _may_answer(hit.relevance, is_named=hit.is_named)
+        if _may_answer(hit.relevance, least, is_named=hit.is_named)
     }
     return found, quote(texts, question.reveal())
 
 
-def _may_answer(relevance: float | None, *, is_named: bool) -> bool:
+def _least(relevances: Iterable[float | None]) -> float:
+    """The relevance from which hits are quoted."""
+    best = max((one for one in relevances if one is not None), default=0.0)
+    return min(LEAST_QUOTED, max(LEAST_OF_BEST, best))
+
+
+def _may_answer(relevance: float | None, least: float, *, is_named: bool) -> bool:
     """Whether a memory is quoted.  relevance: None if unknown.  is_named: the question asks for what it states."""
-    return is_named or relevance is None or relevance >= LEAST_QUOTED
+    return is_named or relevance is None or relevance >= least
 
 
 def _that_answer(hits: Sequence[Hit]) -> list[Hit]:
     """The hits that may be quoted.  Those that a relation led to may, beside another."""
+    least = _least(hit.relevance for hit in hits)
     direct = {
         hit.memory.id
         for hit in hits
         if (hit.relevance is not None or not hit.explanation.hop)
-        and _may_answer(hit.relevance, is_named=SlotRetriever.name in hit.explanation.legs)
+        and _may_answer(hit.relevance, least, is_named=SlotRetriever.name in hit.explanation.legs)
     }
     return [hit for hit in hits if hit.memory.id in direct or hit.explanation.hop] if direct else []
 
