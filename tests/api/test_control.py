@@ -262,8 +262,7 @@ def to_import(acme: OpenedTenant, there: Caller) -> None:
 
 
 def to_forget(acme: OpenedTenant, there: Caller) -> None:
-    memory = Caller(acme.keys[Environment.PRODUCTION]).add("The spare key lies under the blue flower pot.")
-    asked = there("POST", "/memory/forget-requests", {"memory_ids": [memory["id"]]})
+    asked = there("POST", "/memory/forget-requests", {"filters": {"before": "2020-01-01"}})
     assert asked.status_code == 201, asked.content
 
 

@@ -11,13 +11,13 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.slices import SliceOutcome
 from apps.ingest.sessions import end_session, memories_of_session
-from apps.ingest.typed import ForbiddenContent, TypedOutcome, write_typed
+from apps.ingest.typed import ForbiddenContent, TypedOutcome, write_owned, write_typed
 from apps.key_management import rotation
 from apps.memories.editing import Edit, edit
 from apps.memories.embedding import embed_memories
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
-from apps.memories.spaces import reread_space
+from apps.memories.spaces import SpaceOwner, reread_space
 from apps.memories.type_fields import BadFieldValues
 from apps.memories.typed import TypedMemory, canonical_json
 from apps.memories.typed_selectors import describe_typed
@@ -165,7 +165,7 @@ def test_a_secret_refuses_the_whole_batch(scope: Scope) -> None:
     secret = stated("key", {"token": "sk-live-9aF3kLmN8pQrStUvWxYz12345678"})
 
     with pytest.raises(ForbiddenContent) as refused:
-        write(scope, diet("vegan"), secret)
+        write_owned(scope, SpaceOwner.end_user("alice"), [diet("vegan"), secret], is_batch=True, now=NOW)
 
     assert "memories.1" in str(refused.value)
     with tenant_transaction(scope):
