@@ -314,9 +314,14 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
         older.superseded_by = by
 
 
+def is_less_trusted(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
+    """Whether the candidate is trusted less than one of those that it would replace."""
+    return any(snapshot.trust(candidate) < known.trust for known in displaced)
+
+
 def must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
     """Whether the candidate must be reviewed first, because it lacks the trust to take effect; marks it as pending."""
-    if any(snapshot.trust(candidate) < known.trust for known in displaced):
+    if is_less_trusted(candidate, displaced, snapshot):
         candidate.refuse("pending", Reason.LESS_TRUSTED)
     elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
         candidate.refuse("pending", Reason.INSTRUCTION)

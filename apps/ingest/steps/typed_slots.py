@@ -8,7 +8,7 @@ from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.dedupe import was_erased
-from apps.ingest.steps.supersede import must_wait
+from apps.ingest.steps.supersede import is_less_trusted, must_wait
 from apps.memories.superseding import SupersedingForbidden
 from text.extraction.reasons import Reason
 
@@ -40,7 +40,7 @@ def decide(candidate: MemoryCandidate, snapshot: SpaceSnapshot, *, is_repeated: 
             return []
         if must_wait(candidate, holders, snapshot):
             return []
-    elif REVIEWS not in snapshot.scope.permissions and any(snapshot.trust(candidate) < one.trust for one in holders):
+    elif REVIEWS not in snapshot.scope.permissions and is_less_trusted(candidate, holders, snapshot):
         raise SupersedingForbidden
     if known is not None:
         known.validity, known.superseded_by, known.reason = "current", None, ""
