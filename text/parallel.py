@@ -4,10 +4,11 @@ They share the first words, differ in a word or two, share a verb, and differ ag
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
 from text import patterns
-from text.sentences import clauses, fold, lower, sentences
+from text.sentences import all_clauses, fold, lower
 
 _WORD: Final = patterns.compile(r"\w+(?:[-.:/]\w+)*")
 _MOST_BEFORE: Final = 4  # words before the difference: "colleague number", "the meeting on"
@@ -30,14 +31,14 @@ def have_other_subjects(later: str, earlier: str) -> bool:
     earlier: of one clause.  It looks at the first words only, each once.
     """
     plain = lower(fold(earlier))
-    if sum(1 for sentence in sentences(plain) for _ in clauses(plain, sentence)) != 1:
+    if len(all_clauses(plain)) != 1:
         return False
     one, other = _WORD.findall(plain), _WORD.findall(lower(fold(later)))
     begin = _shared(one, other)
     before = one[:begin]
     if not 0 < begin <= _MOST_BEFORE or not _PRONOUNS.isdisjoint(before) or any(map(_may_be_verb, before)):
         return False
-    for mine, its in ((1, 1), (1, 2), (2, 1), (2, _MOST_DIFFERENT)):
+    for mine, its in product(range(1, _MOST_DIFFERENT + 1), repeat=2):
         between = one[begin + mine :][: _shared(one[begin + mine :], other[begin + its :])]
         if between:
             told = {*one[begin : begin + mine], *other[begin : begin + its]}

@@ -106,6 +106,11 @@ def sentences(plain: str, start: int = 0, end: int | None = None) -> list[Span]:
     return found
 
 
+def all_clauses(plain: str) -> list[Span]:
+    """The clauses of all sentences, in order."""
+    return [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
+
+
 def clauses(plain: str, sentence: Span) -> list[Span]:
     """Candidate clauses of one sentence, in order.  They cover it except for the joints between them."""
     found: list[Span] = []

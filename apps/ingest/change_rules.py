@@ -17,7 +17,7 @@ from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, s
 from text.extraction.finding import LIMIT, ORDER
 from text.marking import MARK, marked
 from text.parallel import have_other_subjects
-from text.sentences import Span, clauses, fold, lower, sentences
+from text.sentences import Span, all_clauses, fold, lower, sentences
 from text.terms import terms
 
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
@@ -168,7 +168,7 @@ def clause_denied(later: str, earlier: str) -> Span | None:
     said, plain = set(terms(later)), fold(earlier)
     for match in _DENIED.finditer(fold(later)):
         wrong = set(terms(match["v"]))
-        for part in _clauses(plain):
+        for part in all_clauses(plain):
             there = set(terms(earlier[part.start : part.end]))
             if wrong and wrong <= there and there - wrong and there <= said:
                 return part
@@ -179,7 +179,7 @@ def favourite_of(later: str, earlier: str) -> Span | None:
     """The clause that names a different favourite of the same kind as the later statement."""
     now = _favourites(lower(fold(later)))
     low = lower(fold(earlier))
-    for part in _clauses(low) if now else ():
+    for part in all_clauses(low) if now else ():
         match = _FAVOURITE.search(low, part.start, part.end)
         if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
             return part
@@ -189,7 +189,7 @@ def favourite_of(later: str, earlier: str) -> Span | None:
 def ends_another(later: str, earlier: str) -> bool:
     """Whether the later statement is a single change that names what it ends, of which the earlier one says nothing."""
     plain = fold(later)
-    match = _FROM.search(plain) if len(_clauses(plain)) == 1 else None
+    match = _FROM.search(plain) if len(all_clauses(plain)) == 1 else None
     ended = set(terms(match["v"])) if match else set()
     return bool(ended) and not ended & set(terms(earlier))
 
@@ -198,7 +198,7 @@ def are_other_favourites(later: str, earlier: str) -> bool:
     """Whether the later statement names a favourite, and every clause of the earlier one a favourite of other kinds."""
     now = _favourites(lower(fold(later)))
     low = lower(fold(earlier)) if now else ""
-    kinds = [_favourites(low[part.start : part.end]) for part in _clauses(low)]
+    kinds = [_favourites(low[part.start : part.end]) for part in all_clauses(low)]
     return bool(kinds) and all(kind and not kind & now for kind in kinds)
 
 
@@ -219,7 +219,7 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
     clauses share a content word with the later statement, only those are considered.
     """
     plain = fold(earlier)
-    parts = _clauses(plain)
+    parts = all_clauses(plain)
     ends = [end for _, end in parts]
     named = _named(later, [earlier[start:end] for start, end in parts])
     best, best_run, total, begin, within = 0.0, None, 0.0, 0, 0
@@ -238,10 +238,6 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
     start += len(inner) - len(inner.lstrip(_PUNCTUATION))
     end -= len(inner) - len(inner.rstrip(_PUNCTUATION))
     return Span(start, end) if start < end else None
-
-
-def _clauses(plain: str) -> list[Span]:
-    return [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
 
 
 def _named(later: str, parts: Sequence[str]) -> set[int]:
