@@ -71,7 +71,7 @@ SMALL_WORDS: Final[Mapping[str, frozenset[str]]] = {
 
 # Small words that are English words with a subject: they count half.
 _ALSO_ENGLISH: Final = frozenset(
-    "bin dans den die door hat mag man men met over plus pour sin son ton tout war".split()  # noqa: SIM905  (as above)
+    "also bin c dans den die door hat im mag man men met over plus pour sin son ta ton tout u van war".split()  # noqa: SIM905  (as above)
 )
 _LEAST: Final = 1.0  # one small word of that language alone
 

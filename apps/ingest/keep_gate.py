@@ -1,7 +1,8 @@
 """Keep gate: the classifier decides which of the rules' findings in a turn are kept.
 
 The rules find forbidden content, filler, dates and claims.  The classifier decides which sentences are worth keeping
-and of which type, and finds secrets in shapes that no rule knows.
+and of which type, and finds secrets in shapes that no rule knows.  It was trained on English: in another language,
+only questions, greetings and the shortest sentences are left to it.
 """
 
 import logging
@@ -16,6 +17,7 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_classifier
 from text import patterns
 from text.budget import without
+from text.extraction import code, language, small_talk
 from text.extraction.assertion import asks_in_general, statement_start
 from text.extraction.contacts import without_telephone_numbers
 from text.extraction.extractor import LONG_TEXT, unkeyed_value
@@ -51,6 +53,10 @@ _TOGETHER: Final = 320  # most characters of sentences joined into one memory
 _FEW_WORDS: Final = 5  # a sentence with fewer is joined to its neighbour
 _UNSURE: Final = 0.6  # a sentence whose keep score is lower is joined to its neighbour
 _ORDER_FROM: Final = 0.5  # lowest probability of an order
+_FOREIGN_ORDER_FROM: Final = 0.9  # the same, and the next, outside English, where the classifier is less sure
+_FOREIGN_FORBIDDEN_FROM: Final = 0.98
+_FEW_FOREIGN_WORDS: Final = 2
+_QUESTION_MARKS: Final = ("?", "？", "؟", ";", "՞")
 _BESIDE: Final = 0.25  # factor on the keep threshold once another sentence of the turn is kept
 
 
@@ -93,20 +99,25 @@ def weigh(
         return list(findings)
     spans = [_weighed(plain, finding) for finding in asked]
     scores = classifier.read(text, spans)
+    low = lower(plain)
+    is_foreign = language.is_foreign(low) and not code.has_code(plain)
+    order_from = _FOREIGN_ORDER_FROM if is_foreign else _ORDER_FROM
     if is_meant:
-        typed = (_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True))
+        typed = (_typed(plain, one, score, order_from) for one, score in zip(asked, scores.sentences, strict=True))
         return [replace(one, worth=score.keep) for one, score in zip(typed, scores.sentences, strict=True)]
-    bad = _forbidden(asked, scores, thresholds.forbidden)
+    forbidden_from = max(thresholds.forbidden, _FOREIGN_FORBIDDEN_FROM) if is_foreign else thresholds.forbidden
+    bad = _forbidden(asked, scores, forbidden_from)
     if bad and (masked := without_telephone_numbers(text)) != text:
-        bad = _forbidden(asked, classifier.read(masked, spans), thresholds.forbidden)
+        bad = _forbidden(asked, classifier.read(masked, spans), forbidden_from)
     if any(finding.reason == Reason.TOO_COSTLY for finding in findings) and not bad:
         return list(findings)
-    by_finding = dict(zip(map(id, asked), scores.sentences, strict=True))
+    by_finding = {
+        id(one): _of_foreign(low[one.start : one.end], score) if is_foreign else score
+        for one, score in zip(asked, scores.sentences, strict=True)
+    }
     is_worth_it = any(
-        score.keep >= thresholds.keep and finding.decision != POLICY and id(finding) not in bad
-        for finding, score in zip(asked, scores.sentences, strict=True)
+        by_finding[id(one)].keep >= thresholds.keep and one.decision != POLICY and id(one) not in bad for one in asked
     )
-    low = lower(plain)
     found: list[Finding] = []
     for finding in findings:
         score = by_finding.get(id(finding))
@@ -117,7 +128,7 @@ def weigh(
         elif score.keep < _least(low[finding.start : finding.end], thresholds.keep, is_worth_it=is_worth_it):
             found.append(_not_kept(finding, score))
         else:
-            statement = _as_sure(_typed(plain, finding, score), score)
+            statement = _as_sure(_typed(plain, finding, score, order_from), score)
             if found and found[-1].decision == _KEPT and _belongs(plain, found[-1], statement):
                 found[-1] = _joined(plain, found[-1], statement)
             else:
@@ -131,6 +142,16 @@ def _least(low: str, keep: float, *, is_worth_it: bool) -> float:
     is_worth_it: another one of the turn is kept, and is lost without what it refers to; general questions are not that.
     """
     return keep * _BESIDE if is_worth_it and not asks_in_general(low) else keep
+
+
+def _of_foreign(low: str, score: SentenceScores) -> SentenceScores:
+    """The score of a sentence in another language than English: it is kept if it may be a statement, that is neither a
+    question nor a greeting, and more than an interjection."""
+    said = low.strip()
+    is_long = len(said.split()) > _FEW_FOREIGN_WORDS or small_talk.is_unspaced(said)
+    if not is_long or said.endswith(_QUESTION_MARKS) or small_talk.is_courtesy(said):
+        return score
+    return replace(score, keep=max(score.keep, _UNSURE))
 
 
 def _weighed(plain: str, finding: Finding) -> Span:
@@ -164,14 +185,15 @@ def _refused(finding: Finding, decision: Decision, reason: str, confidence: floa
     )
 
 
-def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
+def _typed(plain: str, finding: Finding, score: SentenceScores, order_from: float) -> Finding:
     """The finding with the classifier's likeliest type.  A single claim, or a language model's proposal, keeps its own.
 
     If either type is an order, the finding becomes an order and loses its other claims.
+    order_from: lowest probability of an order, 0..1.
     """
     if finding.decision != _KEPT:
         return finding
-    surest = _surest(score.types)
+    surest = _surest(score.types, order_from)
     if ORDER not in (finding.type, surest):
         is_told = finding.key is not None or finding.reason == PROPOSED
         return replace(finding, type=finding.type if is_told else surest)
@@ -203,9 +225,9 @@ def _as_sure(finding: Finding, score: SentenceScores) -> Finding:
     return replace(finding, extractor_confidence=sure, worth=keep)
 
 
-def _surest(types: Mapping[str, float]) -> str:
-    """The likeliest type; an order only if it is likelier than not, because an order may have to wait for review."""
-    return max((chance, name) for name, chance in types.items() if name != ORDER or chance >= _ORDER_FROM)[1]
+def _surest(types: Mapping[str, float], order_from: float) -> str:
+    """The likeliest type; an order only if it is likely enough, because an order may have to wait for review."""
+    return max((chance, name) for name, chance in types.items() if name != ORDER or chance >= order_from)[1]
 
 
 def _belongs(plain: str, first: Finding, second: Finding) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from apps.adapters.classifiers.base import SentenceScores, Span, TurnScores
+from apps.adapters.classifiers.base import TYPES, SentenceScores, Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.keep_gate import Thresholds, weigh, weighed
@@ -426,6 +426,40 @@ def test_where_only_the_turn_gives_a_secret_away_all_of_it_is_refused() -> None:
     found = weigh(text, findings, Whole(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
 
     assert {one.decision for one in found} == {"discarded_policy"}
+
+
+class Doubting(FakeClassifier):
+    """Takes every sentence for chatter, and for what may be an order or a secret."""
+
+    def _scores(self, said: str) -> SentenceScores:
+        types = dict.fromkeys(TYPES, 0.1) | {"instruction": 0.7, "fact": 0.6}
+        return SentenceScores(keep=0.01, low_signal=0.98, transient=0.01, forbidden=0.97, style=0.02, types=types)
+
+
+def doubted(text: str) -> list[Finding]:
+    findings = read_turn(text, now=NOW)
+    return weigh(text, findings, Doubting(), Thresholds(keep=0.1, forbidden=0.9), is_meant=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Ik drink geen koffie meer.", "J'habite à Lyon depuis deux ans.", "No como carne de cerdo.",
+     "Moja córka ma na imię Zosia.", "Bydlím v Brně a pracuji jako elektrikář.", "Я живу в Казани с прошлого года.",
+     "私は大阪に住んでいます。", "我对花生过敏。", "أسكن في عمان وأعمل مهندسا.", "Tôi sống ở Đà Nẵng với hai con."],
+)  # fmt: skip
+def test_a_statement_in_another_language_is_kept_as_no_order_whatever_the_classifier_says(text: str) -> None:
+    (found,) = doubted(text)
+
+    assert (found.decision, found.type) == ("keep", "fact")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Wie wird das Wetter morgen?", "Danke, das hilft mir sehr.", "Спасибо, до завтра", "¿Qué hora es en Lima ahora?",
+     "Merci, à bientôt et bonne journée.", "ありがとうございます。", "今天天气怎么样？"],
+)  # fmt: skip
+def test_a_question_or_greeting_in_another_language_is_left_to_the_classifier(text: str) -> None:
+    assert [one.decision for one in doubted(text)] == ["discarded_low_signal"]
 
 
 def test_what_claims_nothing_is_as_sure_as_it_is_worth_keeping() -> None:

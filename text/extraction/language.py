@@ -1,6 +1,6 @@
 """Detects turns in languages other than English, by script and by function words."""
 
-from text import patterns
+from text import languages, patterns, terms
 from text.extraction.lexicon import listed
 
 _WORD = patterns.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -53,11 +53,22 @@ OTHERS: dict[str, frozenset[str]] = {
         "ben bir ve bu için ile çok değil var yok benim evet hayır ama gibi daha ne kadar her zaman yaşıyorum"
         " çalışıyorum"
     ),
+    "da": listed("jeg er og det en et på med for ikke har min mit bor til fra som men også aldrig altid hos"),
+    "no": listed("jeg er og det en et på med for ikke har min mitt bor jobber til fra som men også aldri alltid hos"),
+    "fi": listed("olen on ja ei että minun mutta asun myös hän minulla tai kun sitten joka"),
+    "cs": listed("jsem je se že v na a s z mám bydlím pracuji jako ale také můj moje mi není pro od už"),
+    "hu": listed("vagyok van és egy a az hogy nem de is lakom nekem már még vagy meg"),
+    "ro": listed("sunt este și în la cu pentru nu am care meu mea locuiesc lucrez de din mai"),
 }  # fmt: skip
-_ACCENTS = frozenset("áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡")
+_ACCENTS = frozenset("áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡ěřčšžůýďťňőűăâșț")
 
 
 def is_foreign(low: str) -> bool:
+    """Whether a text, in lower case, is in another language than English; in doubt it is not."""
+    return _is_foreign(low) or terms.language(low[:1500]) != languages.ENGLISH
+
+
+def _is_foreign(low: str) -> bool:
     head = low[:600]
     if head.isascii() and len(ENGLISH.intersection(_WORD.findall(head))) >= 2:
         return False

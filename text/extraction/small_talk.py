@@ -85,6 +85,32 @@ _COMPLAINT = patterns.compile(
 )
 
 
+# Greetings and thanks in other languages than English, each the first word or words of a sentence.
+_COURTESY = patterns.compile(
+    r"(?:ok(?:ay)?[\s,.!]+)?"
+    r"(?:danke|vielen dank|guten (?:morgen|tag|abend)|gute nacht|hallo|tschüss|bis (?:bald|später)"
+    r"|merci|bonjour|bonsoir|bonne (?:nuit|journée)|salut|à (?:bientôt|demain)"
+    r"|(?:muchas )?gracias|hola|buen[oa]s (?:días|tardes|noches)|hasta (?:luego|mañana)"
+    r"|(?:muito )?obrigad[oa]|valeu|olá|bo[ma] (?:dia|tarde|noite)|até (?:logo|amanhã)"
+    r"|bedankt|dank (?:je|u)|goede(?:morgen|navond|middag)|hoi|doei|tot (?:straks|morgen)"
+    r"|(?:mille )?grazie|ciao|buon(?:giorno|asera|anotte)|dziękuję|dzięki|cześć|dzień dobry"
+    r"|tack|hej|god (?:morgon|natt)"
+    r"|teşekkür\w*|merhaba|günaydın|kiitos|hei|köszönöm|szia|děkuji|díky|ahoj|mulțumesc|cảm ơn|xin chào"
+    r"|спасибо|привет|здравствуй\w*|добр\w+ (?:утро|день|вечер)|дякую|привіт|ευχαριστώ|γεια|καλημέρα"
+    r"|شكرا|مرحبا|السلام عليكم|תודה|שלום|धन्यवाद|नमस्ते|감사\w*|고마\w*|안녕\w*)(?![\w'’])"
+    r"|ありがとう|おはよう|こんにちは|こんばんは|谢谢|謝謝|你好|早上好|ขอบคุณ|สวัสดี"
+)
+_COURTEOUS_WORDS = 7
+_COURTEOUS_CHARS = 50
+
+
+def is_courtesy(low: str) -> bool:
+    """Whether a short sentence in another language than English begins with a greeting or thanks."""
+    said = low.strip()
+    is_short = len(said) <= _COURTEOUS_CHARS and len(said.split()) <= _COURTEOUS_WORDS
+    return is_short and _COURTESY.match(said) is not None
+
+
 def is_about_the_exchange(low: str) -> bool:
     """Whether it is about the messages: "scratch that", "sorry, wrong window", "that's not what I asked"."""
     return any(told.match(low) is not None for told in (_TAKING_BACK, _MISDIRECTED, _COMPLAINT, _WORKED))
