@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from apps.api.v1.recall import context_block
@@ -269,6 +269,9 @@ def test_a_conversation_told_twice_more_adds_no_row(
         assert rows(scope) == there, after
 
 
+@example(
+    texts=["I work at Google in the maps team.", "I work at Google.", "I no longer work at Google."], together=False
+)
 @settings(SLOW, max_examples=3 * EXAMPLES)
 @given(texts=st.lists(st.sampled_from(SAID), min_size=2, max_size=12), together=st.booleans())
 def test_whatever_was_told_adds_no_row_when_it_is_told_again(

@@ -153,7 +153,7 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
     there = [known for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
     if any(not isinstance(one, MemoryState) and one.is_current for one in there):
         return _repeats(candidate, [one.memory for one in there if one.is_current], snapshot)
-    if place.after is not None and place.here is not None and _said_part(candidate, place.here.holder, snapshot):
+    if place.here is not None and _said_part(candidate, place.here.holder, snapshot):
         candidate.refuse("merged", Reason.SAME_VALUE, place.here.holder.id)
         return True
     rows = [known for known in there if isinstance(known, MemoryState)]
