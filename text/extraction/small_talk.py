@@ -48,7 +48,7 @@ _TAKING_BACK = patterns.compile(
     r"(?:scratch (?:that|this)|never ?mind(?:[\s,.!-]+(?:i|found|got|figured|solved|fixed|works|it|that|this|out"
     r"|sorted|now|myself|all|good))*|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
     r"|cancel|drop) what (?:i|you) (?:just |once )?(?:said|wrote|told|mentioned|asked|typed) (?:about|on|regarding"
-    r"|earlier|before)\b.*"
+    r"|earlier|before)\b[^,;:]*$"
     r"|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
     r"|cancel|drop) "
     r"(?:that|this|it|what|my (?:last|previous|earlier)|the (?:last|previous)))\b(?!.{0,40}\b(?:rule|limit|plan|ban"

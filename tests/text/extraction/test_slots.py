@@ -593,6 +593,8 @@ def test_what_is_in_no_slots_words_has_no_key(text: str) -> None:
         ("Bullets are not welcome.", ("assistant.bullets", "no_bullet")),
         ("be less formal", ("assistant.formality", "no_formal")),
         ("use metric units", ("assistant.units", "metric")),
+        ("Forget what I said about metric, use imperial.", ("assistant.units", "imperial")),
+        ("don't use celsius, use fahrenheit", ("assistant.units", "fahrenheit")),
         ("I want British English", ("assistant.spelling", "british_english")),
     ],
 )

@@ -111,7 +111,7 @@ def order_claim(low: str, start: int, end: int) -> Claim | None:
     if named and _ANSWER_VERB.search(text) and not patterns.search(r"\b(?:british|american) english\b", text):
         others = traits(text) - {"assistant.formality"}
         return None if others else Claim("assistant.language", slug(named[-1]), start, end, type="instruction")
-    found = [(name, match) for name, pattern in _ASSISTANT_RULES if (match := pattern.search(text))]
+    found = [(name, match) for name, pattern in _ASSISTANT_RULES if (match := _wanted(pattern, text))]
     found = [one for one in found if not _CONTRASTED.search(text, 0, one[1].start())] if len(found) > 1 else found
     if len(found) != 1 or found[0][0] in _OPEN_ENDED:
         return None
@@ -119,6 +119,17 @@ def order_claim(low: str, start: int, end: int) -> Claim | None:
     return Claim(f"assistant.{name}", _behaviour(name, match, text), start, end, type="instruction")
 
 
+def _wanted(pattern: patterns.Pattern, text: str) -> patterns.Match | None:
+    """The first match in the text that is not refused: in "forget metric, use imperial" the second one.  If all are
+    refused, the first."""
+    matches = list(pattern.finditer(text))
+    wanted = (
+        m for m in matches if not _UNWANTED.search(text[: m.start()]) and not _TAKEN_BACK.search(text[: m.start()])
+    )
+    return next(wanted, matches[0] if matches else None)
+
+
+_TAKEN_BACK = patterns.compile(r"\b(?:forget|ignore|scrap|wrong about|instead of|rather than)\b[^,;:.]*$")
 _UNWANTED = patterns.compile(
     r"\b(?:don'?t|do not|never|no|stop|avoid|without|skip|less|fewer|no more|not|drop|quit|leave out|cut)\b[^,;:.]*$"
 )
