@@ -20,7 +20,7 @@ from memsync.adapter_settings import (  # noqa: F401  (settings)
 )
 from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
 from memsync.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401  (settings)
-from memsync.env import env, env_networks, env_secret
+from memsync.env import env, env_float, env_int, env_list, env_proxies, env_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -28,9 +28,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env_secret("SECRET_KEY")
 DEPLOYMENT_ID = env.str("DEPLOYMENT_ID", default="memsync")  # bound into every key and ciphertext: never change it
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")  # proxies whose X-Forwarded-For is trusted
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
+TRUSTED_PROXIES = env_proxies("TRUSTED_PROXIES")  # proxies whose X-Forwarded-For is trusted
 
 # --- apps -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -131,7 +131,7 @@ def _database(url: str) -> dict[str, Any]:
     return {
         **config,
         "ENGINE": "memsync.postgresql",
-        "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
+        "CONN_MAX_AGE": env_int("CONN_MAX_AGE", 600, (0, 86_400)),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
         # Statements are prepared only on request (apps/core/prepared_sql.py), and then at once.
@@ -202,8 +202,8 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/admin/"  # of the operators' site; for other users see apps.web.adapters
 SESSION_ENGINE = "apps.accounts.session_store"  # stores digests of session keys
 SESSION_COOKIE_AGE = 12 * 3600
-SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=1800)
-SESSION_MAX_SECONDS = env.int("SESSION_MAX_SECONDS", default=SESSION_COOKIE_AGE)  # seconds, regardless of activity
+SESSION_IDLE_SECONDS = env_int("SESSION_IDLE_SECONDS", 1800, (60, 31_536_000))
+SESSION_MAX_SECONDS = env_int("SESSION_MAX_SECONDS", SESSION_COOKIE_AGE, (60, 31_536_000))  # regardless of activity
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
@@ -248,56 +248,56 @@ OAUTH_CLIENT_DOCUMENTS = env.bool("OAUTH_CLIENT_DOCUMENTS", default=False)  # a 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
 # The class and options of each adapter: memsync/adapter_settings.py.
 ALLOW_LOCAL_KEK = env.bool("ALLOW_LOCAL_KEK", default=False)  # `memsync up` enables it for its embedded instance
-KEY_MAX_AGE_DAYS = env.int("KEY_MAX_AGE_DAYS", default=365)  # age at which a data key is rotated on schedule
-KEY_MAX_USES = env.int("KEY_MAX_USES", default=2**32)
-KEY_DESTROY_AFTER_DAYS = env.int("KEY_DESTROY_AFTER_DAYS", default=0)  # 0: keys are destroyed only by hand
-ROTATION_WORKERS = env.int("ROTATION_WORKERS", default=1)
-GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: least probability that a sentence is worth keeping
-GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: least probability of a secret
-RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
-RECALL_MIN_RELEVANCE = env.float("RECALL_MIN_RELEVANCE", default=0.0)  # if no hit reaches it, the answer is empty
-RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
-RECALL_CONCURRENCY = env.int("RECALL_CONCURRENCY", default=1)  # recalls that compute at once in a process; 0: any
-RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
-RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # cached answers per project and process
+KEY_MAX_AGE_DAYS = env_int("KEY_MAX_AGE_DAYS", 365, (1, 36_500))  # age at which a data key is rotated on schedule
+KEY_MAX_USES = env_int("KEY_MAX_USES", 2**32, (1_000, 2**48))
+KEY_DESTROY_AFTER_DAYS = env_int("KEY_DESTROY_AFTER_DAYS", 0, (0, 36_500))  # 0: keys are destroyed only by hand
+ROTATION_WORKERS = env_int("ROTATION_WORKERS", 1, (1, 64))
+GATE_KEEP_FROM = env_float("GATE_KEEP_FROM", 0.1, (0, 1))  # least probability that a sentence is worth keeping
+GATE_FORBIDDEN_FROM = env_float("GATE_FORBIDDEN_FROM", 0.9, (0, 1))  # least probability of a secret
+RECALL_LEGS = env_list("RECALL_LEGS", ["dense", "lexical", "slot", "temporal", "graph"])
+RECALL_MIN_RELEVANCE = env_float("RECALL_MIN_RELEVANCE", 0.0, (0, 1))  # if no hit reaches it, the answer is empty
+RECALL_BUDGET_MS = env_float("RECALL_BUDGET_MS", 2000.0, (0, 600_000))
+RECALL_CONCURRENCY = env_int("RECALL_CONCURRENCY", 1, (0, 1_000))  # recalls that compute at once in a process; 0: any
+RECALL_CACHE_SECONDS = env_float("RECALL_CACHE_SECONDS", 60.0, (0, 86_400))
+RECALL_CACHE_ANSWERS = env_int("RECALL_CACHE_ANSWERS", 100, (0, 1_000_000))  # cached answers per project and process
 REFLECTIONS = env.bool("REFLECTIONS", default=True)  # of tenants whose sessions are summarized
-RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # share of recalls that leave a trace, 0 to 1
-RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
+RECALL_TRACE_SHARE = env_float("RECALL_TRACE_SHARE", 0.0, (0, 1))  # share of recalls that leave a trace
+RECALL_TRACE_DAYS = env_int("RECALL_TRACE_DAYS", 7, (1, 3_650))
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
-EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
-READ_TURN_MS = env.int("READ_TURN_MS", default=250)  # CPU time; a text that takes longer is kept unread
-READ_DOCUMENT_MS = env.int("READ_DOCUMENT_MS", default=2000)  # the same for texts beyond 2,000 characters
-EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
-EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
-RERANKER_SECONDS = env.float("RERANKER_SECONDS", default=0.5)
-RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
-RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: forever, unless a policy sets less
-RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
-RETENTION_BATCH = env.int("RETENTION_BATCH", default=250)  # rows per transaction
-RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # pause after a batch, as a multiple of its duration
-PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # table size; a larger one is not rewritten automatically
-EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which an export's file is kept
-EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is valid, once
-PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out a person's privacy request
-WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # per attempt, name resolution included
-WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a finished delivery can be looked up
-EVENT_HOURS = env.int("EVENT_HOURS", default=24)  # that a listener can read an event again
-EVENT_LISTENERS = env.int("EVENT_LISTENERS", default=1000)  # open event streams of a tenant in each web process
+EXTRACTOR_SECONDS = env_float("EXTRACTOR_SECONDS", 8.0, (0.1, 600))
+READ_TURN_MS = env_int("READ_TURN_MS", 250, (1, 60_000))  # CPU time; a text that takes longer is kept unread
+READ_DOCUMENT_MS = env_int("READ_DOCUMENT_MS", 2000, (1, 60_000))  # the same for texts beyond 2,000 characters
+EXTRACTOR_DAILY_CALLS = env_int("EXTRACTOR_DAILY_CALLS", 10_000, (0, 1_000_000_000))
+EXTRACTOR_DAILY_TOKENS = env_int("EXTRACTOR_DAILY_TOKENS", 10_000_000, (0, 10**12))
+RERANKER_SECONDS = env_float("RERANKER_SECONDS", 0.5, (0.001, 60))
+RERANKER_PROFILES = env_list("RERANKER_PROFILES", ["salience"])
+RETENTION_DAYS = env_int("RETENTION_DAYS", 90, (0, 36_500))  # 0: forever, unless a policy sets less
+RETENTION_ARCHIVE_DAYS = env_int("RETENTION_ARCHIVE_DAYS", 0, (0, 36_500))
+RETENTION_BATCH = env_int("RETENTION_BATCH", 250, (1, 100_000))  # rows per transaction
+RETENTION_PAUSE = env_float("RETENTION_PAUSE", 1.0, (0, 1_000))  # pause after a batch, as a multiple of its duration
+PURGE_REWRITE_MB = env_int("PURGE_REWRITE_MB", 64, (0, 1_000_000))  # larger tables are not rewritten automatically
+EXPORT_HOURS = env_int("EXPORT_HOURS", 72, (1, 8_760))  # for which an export's file is kept
+EXPORT_LINK_MINUTES = env_int("EXPORT_LINK_MINUTES", 10, (1, 1_440))  # for which a link to it is valid, once
+PRIVACY_DAYS = env_int("PRIVACY_DAYS", 30, (1, 365))  # to carry out a person's privacy request
+WEBHOOK_SECONDS = env_float("WEBHOOK_SECONDS", 10.0, (0.1, 300))  # per attempt, name resolution included
+WEBHOOK_DAYS = env_int("WEBHOOK_DAYS", 30, (1, 3_650))  # that a finished delivery can be looked up
+EVENT_HOURS = env_int("EVENT_HOURS", 24, (1, 8_760))  # that a listener can read an event again
+EVENT_LISTENERS = env_int("EVENT_LISTENERS", 1000, (1, 100_000))  # open event streams of a tenant in each web process
 # "TENANT:/path", or "*:/path" for all tenants: directories that connectors may read.
-CONNECTOR_FOLDERS = env.list("CONNECTOR_FOLDERS", default=[])
-REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
-EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
+CONNECTOR_FOLDERS = env_list("CONNECTOR_FOLDERS")
+REVIEW_DAYS = env_int("REVIEW_DAYS", 30, (1, 3_650))
+EMBED_INLINE_SECONDS = env_float("EMBED_INLINE_SECONDS", 2.0, (0, 60))
 
 # --- API ------------------------------------------------------------------------------------------------------------
 # REST_FRAMEWORK and SPECTACULAR_SETTINGS: memsync/api_settings.py.
 FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MCP_ADDITIONS = ""  # a module with more tools, resources and prompts; for tests
-MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
-MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=20 * 1024 * 1024)
-DOCUMENT_READERS = env.int("DOCUMENT_READERS", default=2)  # documents that this host's processes read at once
+MAX_BODY_BYTES = env_int("MAX_BODY_BYTES", 8 * 1024 * 1024, (1_024, 2**30))
+MAX_UPLOAD_BYTES = env_int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, (1_024, 2**30))
+DOCUMENT_READERS = env_int("DOCUMENT_READERS", 2, (1, 1_000))  # documents that this host's processes read at once
 DOCUMENT_PLACES = MEMSYNC_HOME / "documents"  # lock files, empty
-MAX_IMPORT_BYTES = env.int("MAX_IMPORT_BYTES", default=64 * 1024 * 1024)
+MAX_IMPORT_BYTES = env_int("MAX_IMPORT_BYTES", 64 * 1024 * 1024, (1_024, 2**31))
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 FILE_UPLOAD_HANDLERS: list[str] = []  # apps.api.multipart reads forms; Django would write files to disk
 

@@ -37,33 +37,3 @@ def check_reranked_profiles(app_configs: Sequence[Any] | None, **kwargs: Any) ->
             )
         ]
     return []
-
-
-@register()
-def check_numbers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    errors = []
-    if settings.RECALL_CONCURRENCY < 0:
-        errors.append(
-            Error(
-                f"RECALL_CONCURRENCY is {settings.RECALL_CONCURRENCY}.",
-                hint="It is the number of queries that a process computes at once; 0 is no limit.",
-                id="memsync.E022",
-            )
-        )
-    if not 0 <= settings.RECALL_MIN_RELEVANCE <= 1:
-        errors.append(
-            Error(
-                f"RECALL_MIN_RELEVANCE is {settings.RECALL_MIN_RELEVANCE:g}.",
-                hint="It is a probability, 0 to 1; 0 is no limit.",
-                id="memsync.E023",
-            )
-        )
-    if settings.RERANKER_TEXTS < 1 or settings.RERANKER_SECONDS <= 0:
-        errors.append(
-            Error(
-                f"RERANKER_TEXTS is {settings.RERANKER_TEXTS}, RERANKER_SECONDS {settings.RERANKER_SECONDS:g}.",
-                hint="At least one text is read, in more than no time. RERANKER_BACKEND= turns reranking off.",
-                id="memsync.E024",
-            )
-        )
-    return errors

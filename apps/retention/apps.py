@@ -9,7 +9,6 @@ class RetentionConfig(AppConfig):
         from apps.crypto.encrypted_tables import SealedColumns, register
         from apps.erasure import project_tables
         from apps.erasure.project_tables import ProjectTable
-        from apps.retention import checks  # noqa: F401  (importing registers them)
         from apps.retention.models import ForgetRequest
         from apps.retention.requests import TABLE
         from apps.retention.subject_requests import FORGET_REQUESTS

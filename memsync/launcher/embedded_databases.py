@@ -3,7 +3,6 @@
 Also computes how many connections the server must accept.
 """
 
-import os
 from collections.abc import Mapping
 
 import psycopg
@@ -11,6 +10,7 @@ import psycopg
 from memsync import instance
 from memsync.launcher.embedded import roles
 from memsync.launcher.embedded.postgres import EmbeddedPostgres
+from memsync.launcher.worker_count import worker_processes
 
 # Connections that a process may hold: per thread one each to the data, the keys and the operators' data, and a few per
 # process to the broker.  When none are left, the next process, which would be a worker, waits forever.
@@ -19,8 +19,7 @@ CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
 
 def connections_needed(web_processes: int) -> int:
     """Connections that the server must accept: web processes, workers, beat, and commands beside them."""
-    workers = int(os.environ.get("WORKER_PROCESSES", "2"))
-    return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * workers + CONNECTIONS["others"]
+    return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * worker_processes() + CONNECTIONS["others"]
 
 
 def create_databases(server: EmbeddedPostgres, passwords: Mapping[str, str]) -> None:

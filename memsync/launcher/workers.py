@@ -16,6 +16,8 @@ from types import FrameType
 from typing import Final
 
 from memsync.hardening import serve_quietly
+from memsync.launcher.embedded.errors import Misconfigured
+from memsync.launcher.worker_count import worker_processes
 from memsync.loading import without_collection
 from memsync.time_limits import Deadlines, watch
 
@@ -34,7 +36,7 @@ def queues() -> list[str]:
     """
     from memsync.celery import QUEUES
 
-    count = int(os.environ.get("WORKER_PROCESSES", "2"))
+    count = worker_processes()
     if chosen := os.environ.get("WORKER_QUEUES"):
         return [chosen] * count
     rest, *others = QUEUES
@@ -52,7 +54,12 @@ def main() -> int:
         serve_quietly()
         app.loader.import_default_modules()
         app.finalize()
-    return _keep_running(queues())
+    try:
+        wanted = queues()
+    except Misconfigured as error:
+        print(f"memsync: {error}", file=sys.stderr)
+        return error.exit_code
+    return _keep_running(wanted)
 
 
 def _keep_running(wanted: Sequence[str]) -> int:

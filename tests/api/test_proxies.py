@@ -10,7 +10,7 @@ from django.test import Client
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.proxies import caller_address, trusted_networks
-from memsync.env import env_networks
+from memsync.env import env_proxies
 from tests.web.people import make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -54,7 +54,7 @@ def test_list_that_cannot_be_read_stops_the_start(said: str, monkeypatch: pytest
     monkeypatch.setenv("TRUSTED_PROXIES", said)
 
     with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
-        env_networks("TRUSTED_PROXIES")
+        env_proxies("TRUSTED_PROXIES")
 
 
 def sign_in(email: str, password: str, *, forwarded: str, peer: str = PROXY) -> Any:

@@ -19,7 +19,16 @@ from memsync import cli
 from text.extraction.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = {"env_secret", "given"}  # functions whose first argument names a setting
+READERS = {
+    "env_float",
+    "env_int",
+    "env_json",
+    "env_list",
+    "env_networks",
+    "env_proxies",
+    "env_secret",
+    "given",
+}  # functions whose first argument names a setting
 INTERNAL = {
     "DJANGO_SETTINGS_MODULE": "Django's own",
     "MEMSYNC_AS_OWNER": "set by the command line for the commands that migrate",

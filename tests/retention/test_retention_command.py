@@ -12,7 +12,6 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.retention.checks import check_default
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -75,16 +74,6 @@ def test_a_dry_run_says_what_would_hold_and_go_and_changes_nothing(memory: int) 
     ]
     assert "would hold" in run("set", "--active-days", "keep", "--loosen", "--dry-run")
     assert {one["rule"]: one["said"] for one in answer("show")}["active_days"] == 90
-
-
-def test_a_default_that_would_have_everything_deleted_is_refused(settings: Any) -> None:
-    settings.RETENTION_DAYS, settings.RETENTION_ARCHIVE_DAYS = -1, 0
-
-    (error,) = check_default(None)
-
-    assert (error.id, error.msg) == ("memsync.E030", "RETENTION_DAYS is not a number of days.")
-    settings.RETENTION_DAYS = 0
-    assert check_default(None) == []
 
 
 def test_preview_says_what_run_then_does_and_a_hold_stops_it(memory: int) -> None:
