@@ -5,7 +5,7 @@ import resource
 from datetime import UTC, datetime
 from typing import Any
 
-from memsync.loading import without_collection
+from memsync.loading import exit_if_misconfigured, without_collection
 
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, except that no thread waits for a client
 preload_app = True  # imported once, before the fork: saves two seconds and 60 MB.  The model is loaded after the fork
@@ -49,13 +49,14 @@ _SAMPLE = (
 def when_ready(server: Any) -> None:
     """Import all views before the fork, instead of in each process's first request.
 
-    Fails, so that the server does not start, if the key provider is unusable.
+    Fails, so that the server does not start, if an adapter cannot be created.
     """
     from django.urls import get_resolver
 
-    from apps.adapters.instances import get_kms
+    from apps.adapters.instances import make_adapters
 
-    get_kms()
+    with exit_if_misconfigured():
+        make_adapters()
     # Garbage collection then neither scans what is loaded here nor copies its pages per process.
     with without_collection():
         from text.extraction.extractor import read_turn

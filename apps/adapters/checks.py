@@ -1,4 +1,4 @@
-"""System checks of the key provider and of the models behind endpoints.  Ids: memsync.E010 to E019."""
+"""System checks of the key provider and of the models.  Ids: memsync.E010 to E019."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,14 @@ from django.conf import settings
 from django.core.checks import Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.instances import LocalKekNotAllowed, get_extractor, get_kms, get_reranker
+from apps.adapters.instances import (
+    LocalKekNotAllowed,
+    get_classifier,
+    get_embedder,
+    get_extractor,
+    get_kms,
+    get_reranker,
+)
 
 
 @register()
@@ -32,6 +39,24 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
                 id="memsync.E011",
             )
         ]
+    return []
+
+
+@register()
+def check_embedder(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    try:
+        get_embedder()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct EMBEDDER_BACKEND and EMBEDDER_OPTIONS.", id="memsync.E015")]
+    return []
+
+
+@register()
+def check_classifier(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    try:
+        get_classifier()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct CLASSIFIER_BACKEND and CLASSIFIER_OPTIONS.", id="memsync.E016")]
     return []
 
 

@@ -48,6 +48,12 @@ def get_classifier() -> Classifier | None:
     return cast("Classifier", _instance("CLASSIFIER")) if settings.CLASSIFIER else None
 
 
+def make_adapters() -> None:
+    """Create every adapter that the settings name.  Raises ImproperlyConfigured, which says what is wrong with one."""
+    for get in (get_kms, get_embedder, get_classifier, get_extractor, get_reranker, get_sender, get_fetcher):
+        get()
+
+
 def warm_models() -> None:
     """Build and load the models that run on this machine, so that no request waits for it.
 
@@ -104,13 +110,15 @@ def _make(setting: str) -> Any:
     try:
         config = getattr(settings, setting)
         backend = import_string(config["BACKEND"])
-    except (AttributeError, KeyError, TypeError, ImportError) as error:
+    except ImportError as error:
+        raise ImproperlyConfigured(f"{setting}_BACKEND names no class that can be imported: {error}") from error
+    except (AttributeError, KeyError, TypeError) as error:
         raise ImproperlyConfigured(
-            f'{setting} must be {{"BACKEND": "dotted.path.Class", "OPTIONS": {{...}}}} and the class importable.'
+            f'{setting} must be {{"BACKEND": "dotted.path.Class", "OPTIONS": {{...}}}}.'
         ) from error
     try:
         return backend(**config.get("OPTIONS", {}))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ImproperlyConfigured(f"{setting}'s OPTIONS are not what {config['BACKEND']} takes: {error}") from error
 
 

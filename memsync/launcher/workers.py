@@ -18,7 +18,7 @@ from typing import Final
 from memsync.hardening import serve_quietly
 from memsync.launcher.embedded.errors import Misconfigured
 from memsync.launcher.worker_count import worker_processes
-from memsync.loading import without_collection
+from memsync.loading import exit_if_misconfigured, without_collection
 from memsync.time_limits import Deadlines, watch
 
 PR_SET_PDEATHSIG: Final = 1
@@ -45,13 +45,15 @@ def queues() -> list[str]:
 
 def main() -> int:
     """Run workers until told to stop; each then finishes its current task."""
-    with without_collection():  # which would later write to shared memory, too
+    with without_collection(), exit_if_misconfigured():  # collection would later write to shared memory, too
         import django
 
+        from apps.adapters.instances import make_adapters
         from memsync.celery import app
 
         django.setup()
         serve_quietly()
+        make_adapters()
         app.loader.import_default_modules()
         app.finalize()
     try:

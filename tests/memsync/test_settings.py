@@ -4,16 +4,22 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.core.checks import Error
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.adapters.checks import check_classifier, check_embedder
+from apps.adapters.instances import make_adapters
 from apps.policies.retention import BOUNDS
 from memsync import adapter_settings
 from memsync import settings as product_settings
 from memsync.env import env_float, env_int, env_json, env_list, env_networks
 from memsync.launcher.embedded.errors import Misconfigured
 from memsync.launcher.worker_count import worker_processes
+from memsync.loading import exit_if_misconfigured
 
 NEEDED = {
     "SECRET_KEY": "x" * 50,
@@ -22,9 +28,9 @@ NEEDED = {
 }
 
 
-def check(**settings: str) -> subprocess.CompletedProcess[str]:
+def run(*program: str, **settings: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.defpath, "MEMSYNC_HOME": "/nonexistent", "PYTHONPATH": os.getcwd(), **NEEDED, **settings}
-    command = [sys.executable, "-m", "memsync.cli", "tenant", "list"]
+    command = [sys.executable, "-m", *program]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -41,7 +47,7 @@ def read_settings() -> None:
     ],
 )
 def test_command_says_in_one_line_which_setting_is_wrong(name: str, value: str, refusal: str) -> None:
-    told = check(**{name: value})
+    told = run("memsync.cli", "tenant", "list", **{name: value})
 
     assert (told.returncode, told.stdout, told.stderr) == (1, "", f"memsync: {refusal}\n")
 
@@ -67,6 +73,29 @@ def test_setting_out_of_its_range_is_refused(name: str, value: str, monkeypatch:
 
     with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
         read_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "refusal"),
+    [("EMBEDDER", check_embedder, "memsync.E015"), ("CLASSIFIER", check_classifier, "memsync.E016")],
+)
+@pytest.mark.parametrize("backend", ["nothing", "apps.adapters.nothing.Here", "apps.adapters.kms.local.LocalKeyring"])
+def test_model_that_cannot_be_made_is_found_and_stops_the_start(
+    settings: Any, name: str, check: Callable[..., list[Error]], refusal: str, backend: str
+) -> None:
+    setattr(settings, name, {"BACKEND": backend, "OPTIONS": {"cache_dir": "/nonexistent"}})
+
+    assert [error.id for error in check(None)] == [refusal]
+    with pytest.raises(SystemExit, match=f"^memsync: {name}"), exit_if_misconfigured():
+        make_adapters()
+
+
+@pytest.mark.parametrize("program", [["memsync.cli", "prepare"], ["memsync.launcher.workers"]])
+def test_program_says_which_adapter_is_wrong_before_it_starts(program: list[str]) -> None:
+    told = run(*program, ALLOW_LOCAL_KEK="1", EMBEDDER_BACKEND="apps.adapters.nothing.Here")
+
+    assert told.returncode == 1
+    assert told.stderr.splitlines()[-1].startswith("memsync: EMBEDDER_BACKEND names no class that can be imported: ")
 
 
 @pytest.mark.parametrize("text", ["", "1", "5"])

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
-from apps.adapters.instances import get_kms, warm_models
+from apps.adapters.instances import make_adapters, warm_models
 from apps.adapters.kms.local import LocalKeyring
 from apps.core.errors import DomainError
 from apps.key_management.binding import bind_first
@@ -35,6 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--probe-key", action="store_true", help="create the key for the self-test of `memsync up`")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        make_adapters()
         with connections["default"].cursor() as cursor:
             cursor.execute("select pg_advisory_lock(%s)", [ONE_AT_A_TIME])
             try:
@@ -72,8 +73,10 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def make_first_kek() -> None:
-    """Create the local keyring's file, if that is the key provider and no key was wrapped with an earlier file."""
-    get_kms()  # raises unless a key file is allowed
+    """Create the local keyring's file, if that is the key provider and no key was wrapped with an earlier file.
+
+    Call it after make_adapters, which raises unless a key file is allowed.
+    """
     path = settings.KMS["OPTIONS"].get("path")
     local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
     if local and not Path(path).exists() and not list_tenants():
