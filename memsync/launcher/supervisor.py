@@ -33,6 +33,7 @@ from memsync.ops import smoke_test
 
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in; also the order of stopping
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  listened on, and where this machine then asks
 NICENESS = {"worker": 5, "beat": 5}  # requests take precedence, at the start and under load
 
 
@@ -45,7 +46,7 @@ class Supervisor:
         self.options = options
         self.begun = time.monotonic()
         self.home = instance.home()
-        self.url = f"http://{_for_url(options.host)}:{options.port}"
+        self.url = f"http://{_for_url(WILDCARDS.get(options.host, options.host))}:{options.port}"
         self.server: EmbeddedPostgres | None = None
         self.children: dict[str, Child] = {}
         self.secrets: dict[str, Any] = {}
@@ -166,16 +167,21 @@ class Supervisor:
         return answer
 
     def _start_children(self) -> None:
-        given = os.environ | self.environment
-        serving = {name: value for name, value in given.items() if not name.endswith(("_OWNER_URL", "_OWNER_URL_FILE"))}
-        serving["DJANGO_SETTINGS_MODULE"] = "memsync.settings"
-        serving.setdefault("ALLOWED_HOSTS", f"127.0.0.1,localhost,[::1],{self.options.host}")
+        serving = self._serving_environment()
         for name, command in self._commands().items():
             log = Log(self.home / "logs" / f"{name}.log", name)
             child = Child(name, command, serving, log, niceness=NICENESS.get(name, 0))
             self.children[name] = child
             child.start()
         self._write_instance()
+
+    def _serving_environment(self) -> dict[str, str]:
+        given = os.environ | self.environment
+        serving = {name: value for name, value in given.items() if not name.endswith(("_OWNER_URL", "_OWNER_URL_FILE"))}
+        serving["DJANGO_SETTINGS_MODULE"] = "memsync.settings"
+        own = f"127.0.0.1,localhost,[::1],{_for_url(self.options.host)}"  # this process and commands ask there
+        serving["ALLOWED_HOSTS"] = f"{own},{given.get('ALLOWED_HOSTS', '')}"
+        return serving
 
     def _commands(self) -> dict[str, list[str]]:
         run, celery = [*python(self.home), "-m"], ["celery", "--app", "memsync.celery", "--quiet"]
@@ -263,6 +269,12 @@ class Supervisor:
             from memsync.launcher.welcome import show
 
             show(said, home=self.home)
+        if self.options.host in WILDCARDS and not instance.given("ALLOWED_HOSTS"):
+            self.say(
+                "Other machines get a 400: set ALLOWED_HOSTS to the names and addresses that they reach this one by, "
+                "such as ALLOWED_HOSTS=memory.example.com,192.0.2.7, and start again",
+                always=True,
+            )
         if self.secrets.pop("not_shown", None):
             instance.write(self.home / instance.SECRETS_FILE, self.secrets)
 

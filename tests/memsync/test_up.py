@@ -114,7 +114,8 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     assert (without_key.returncode, "kek.json" in without_key.stderr) == (6, True)
     (first.home / "elsewhere.json").rename(first.home / "kek.json")
 
-    second = start(RETENTION_DAYS="30")
+    second = start("--host", "0.0.0.0", RETENTION_DAYS="30", ALLOWED_HOSTS="memory.example.com")  # noqa: S104
+    assert second.ready["url"] == f"http://127.0.0.1:{second.port}"
     assert texts(second.call("/memory/query", QUESTION, key=keys["production"])) == texts(found)
     assert "30 days after they were last said or recalled" in second.ready["retention"]
     assert said_in(second, "active_days") == 30
