@@ -1,8 +1,9 @@
 """GET /health: whether the server and its dependencies work."""
 
 import logging
+import time
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.core.cache import cache
 from rest_framework import serializers
@@ -13,8 +14,12 @@ from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import OpenView
 from apps.core.queries import fetch_value
+from apps.crypto.inspection import first_foreign_key
+
+KEYRING_SECONDS: Final = 10.0
 
 logger = logging.getLogger(__name__)
+_keyring_works: dict[str, float] = {}  # "until": a time of the monotonic clock
 
 
 class HealthOutput(serializers.Serializer[Any]):
@@ -22,6 +27,7 @@ class HealthOutput(serializers.Serializer[Any]):
     db = serializers.CharField(help_text="`healthy` or `unhealthy`, like the others.")
     vector_db = serializers.CharField()
     cache = serializers.CharField()
+    keyring = serializers.CharField(help_text="The keys: their database, and the provider that unwraps them.")
 
 
 class HealthView(OpenView):
@@ -29,8 +35,13 @@ class HealthView(OpenView):
 
     @operation("health", responses=HealthOutput, auth=[])
     def get(self, request: Request) -> Response:
-        """Whether the database, its vector extension and the cache respond.  Always 200: the body has the state."""
-        parts = {"db": _works(_ask_database), "vector_db": _works(_ask_vectors), "cache": _works(_ask_cache)}
+        """Whether the database, its vector extension, the cache and the keys work.  Always 200: the body says."""
+        parts = {
+            "db": _works(_ask_database),
+            "vector_db": _works(_ask_vectors),
+            "cache": _works(_ask_cache),
+            "keyring": _works(_ask_keyring),
+        }
         status = "ok" if all(part == "healthy" for part in parts.values()) else "degraded"
         return Response({"status": status, **parts})
 
@@ -59,3 +70,12 @@ def _row(sql: str) -> bool:
 def _ask_cache() -> bool:
     cache.set("memsync.health", "1", timeout=5)
     return bool(cache.get("memsync.health") == "1")
+
+
+def _ask_keyring() -> bool:
+    """Whether keys unwrap.  That they do is remembered for KEYRING_SECONDS: a key service may cost time and money."""
+    if time.monotonic() >= _keyring_works.get("until", 0.0):
+        if first_foreign_key() is not None:
+            return False
+        _keyring_works["until"] = time.monotonic() + KEYRING_SECONDS
+    return True

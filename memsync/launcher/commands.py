@@ -38,19 +38,21 @@ def down(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Exit code 0 if memsync runs and answers, else 1."""
+    """Exit code 0 if memsync runs and answers that all of its parts are healthy, else 1."""
     home = instance.home()
     pid = holder(home)
     found = instance.running() if pid else {}
     found.pop("environment", None)  # contains passwords
-    healthy = bool(found) and smoke_test.is_healthy(found["url"])
-    state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
+    unhealthy = smoke_test.unhealthy_parts(found["url"]) if found else None
+    healthy = unhealthy == []
+    state = {"running": pid is not None, "healthy": healthy, "unhealthy": unhealthy or [], "home": str(home)} | found
     if options.json:
         print(json.dumps(state))
     elif pid is None:
         print(f"Nothing runs in {home}.")
     else:
-        print(f"{found.get('url', 'starting')} ({'healthy' if healthy else 'not answering'}), process {pid}, {home}")
+        said = "healthy" if healthy else f"unhealthy: {', '.join(unhealthy)}" if unhealthy else "not answering"
+        print(f"{found.get('url', 'starting')} ({said}), process {pid}, {home}")
         for name, process in found.get("processes", {}).items():
             print(f"  {name}: process {process['pid']}, restarted {process['restarts']} times")
     return 0 if healthy else 1

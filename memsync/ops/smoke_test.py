@@ -22,11 +22,17 @@ class SmokeTestRefused(ProbeFailed):
 
 
 def is_healthy(url: str) -> bool:
+    """Whether the server responds, though parts of it may be unhealthy."""
+    return unhealthy_parts(url) is not None
+
+
+def unhealthy_parts(url: str) -> list[str] | None:
+    """The names of the parts that GET /health calls unhealthy; None if the server does not respond."""
     try:
-        status, _ = _call("GET", f"{url}/health")
+        status, answer = _call("GET", f"{url}/health")
     except OSError:
-        return False
-    return status == 200
+        return None
+    return [name for name, state in answer.items() if state == "unhealthy"] if status == 200 else None
 
 
 def add_and_query(url: str, key: str) -> None:
