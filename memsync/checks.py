@@ -278,16 +278,16 @@ def _deployment(alias: str) -> Found:
         foreign = first_foreign_key()
     except AdapterError:  # the key provider is unreachable, so the check has no result
         return []
-    if foreign is None:
-        return []
-    return [
-        Error(
-            f"{foreign} was not created by this deployment: it cannot be unwrapped.",
-            hint="Set DEPLOYMENT_ID and the key provider (KMS_OPTIONS, kek.json) back to what they were. Nothing is "
-            "lost as long as no new keys are created.",
-            id="memsync.E008",
-        )
-    ]
+    return [foreign_key_error(foreign)] if foreign is not None else []
+
+
+def foreign_key_error(name: str) -> Error:
+    return Error(
+        f"{name} was not created by this deployment: it cannot be unwrapped.",
+        hint="Set DEPLOYMENT_ID and the key provider (KMS_OPTIONS, kek.json) back to what they were. Nothing is "
+        "lost as long as no new keys are created.",
+        id="memsync.E008",
+    )
 
 
 def _logging(alias: str) -> Found:

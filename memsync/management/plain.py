@@ -16,6 +16,7 @@ from django.db import OperationalError, ProgrammingError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from apps.adapters.errors import AdapterError
 from apps.core.errors import DomainError
 from apps.core.retries import retried, was_given_up
 from apps.projects.scope import Environment, Principal, Scope
@@ -30,6 +31,11 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 UNREACHABLE = "The database cannot be reached. Is `memsync up` running with the same MEMSYNC_HOME?"
 
 CROWDED = "Concurrent changes conflicted repeatedly. Nothing was done; try again."
+
+
+def _with_reason(error: DomainError) -> str:
+    """The message, and what the adapter said, such as which file of keys is damaged: operators may know it."""
+    return f"{error.message} {error.__cause__}" if isinstance(error.__cause__, AdapterError) else error.message
 
 
 class PlainCommand(BaseCommand):
@@ -52,7 +58,9 @@ class PlainCommand(BaseCommand):
         except CommandError as error:
             refusal = error
         except DomainError as error:
-            refusal = CommandError(error.message)
+            refusal = CommandError(_with_reason(error))
+        except AdapterError as error:
+            refusal = CommandError(str(error))
         except OperationalError as error:
             refusal = CommandError(CROWDED if was_given_up(error) else UNREACHABLE)
         except ProgrammingError as error:

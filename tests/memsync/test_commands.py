@@ -4,18 +4,23 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
+from apps.adapters.kms.base import KeyUnavailable
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.apikeys.selectors import KeyExpired, KeyRevoked, authenticate, list_keys
 from apps.apikeys.services import revoke
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
+from apps.crypto.services import KeysUnavailable
 from apps.projects.scope import Environment
 from apps.tenants.selectors import get_tenant, list_tenants
+from memsync.management.commands import key
+from memsync.management.commands.prepare import refuse_foreign_keys
 from tests.makers import make_api_key, make_project
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -274,3 +279,20 @@ def _exit_code(*arguments: str) -> Any:
     except SystemExit as ended:
         return ended.code
     return 0
+
+
+def test_key_provider_that_does_not_work_says_why(capsys: pytest.CaptureFixture[str], acme: OpenedTenant) -> None:
+    reason = KeyUnavailable("/home/kek.json is not a keyring file")
+
+    for error in (reason, KeysUnavailable()):
+        error.__cause__ = reason if error is not reason else None
+        with patch.object(key.Command, "handle", side_effect=error):
+            assert _exit_code("key", "list") == 1
+        assert capsys.readouterr().err.endswith("/home/kek.json is not a keyring file\n")
+
+
+def test_prepare_refuses_keys_of_another_provider_or_deployment(acme: OpenedTenant, settings: Any) -> None:
+    settings.DEPLOYMENT_ID = "another"
+
+    with pytest.raises(CommandError, match=r"was not created by this deployment: it cannot be unwrapped\. Set DEPLOY"):
+        refuse_foreign_keys()

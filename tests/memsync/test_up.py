@@ -112,6 +112,9 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     (first.home / "kek.json").rename(first.home / "elsewhere.json")
     without_key = first.run("up", "--port", str(free_port()))
     assert (without_key.returncode, "kek.json" in without_key.stderr) == (6, True)
+    (first.home / "kek.json").touch(mode=0o600)
+    with_empty_key = first.run("up", "--port", str(free_port()))
+    assert (with_empty_key.returncode, f"{first.home}/kek.json is not a keyring" in with_empty_key.stderr) == (8, True)
     (first.home / "elsewhere.json").rename(first.home / "kek.json")
 
     second = start("--host", "0.0.0.0", RETENTION_DAYS="30", ALLOWED_HOSTS="memory.example.com")  # noqa: S104
@@ -194,11 +197,14 @@ def test_doctor_finds_it_healthy_until_its_worker_stops_and_its_key_is_open(shar
     (up.home / "kek.json").chmod(0o644)
     try:
         unguarded = up.run("doctor", "--json", "--patience=0.5")
+        assert until(lambda: "(unhealthy: keyring)" in up.run("status").stdout)
+        refused = up.run("key", "issue", "--name", "none")
     finally:
         (up.home / "kek.json").chmod(0o600)
 
     assert (stopped.returncode, failed(stopped.stdout)) == (1, {"worker", "queues"})
     assert (unguarded.returncode, failed(unguarded.stdout) >= {"files", "key provider", "keys"}) == (1, True)
+    assert (refused.returncode, f"{up.home}/kek.json is open to others" in refused.stderr) == (1, True)
 
 
 def stops_without_a_lock(up: Up, worker: int) -> bool:

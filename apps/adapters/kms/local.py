@@ -85,7 +85,7 @@ class LocalKeyring:
     def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
         ring = self._load()
         if (wrapped.provider, wrapped.ref) != (self.name, ring.ref):
-            raise KeyMismatch(f"the key was wrapped by {wrapped.provider} {wrapped.ref}, not by this keyring file")
+            raise KeyMismatch(f"the key was wrapped by {wrapped.provider} {wrapped.ref}, not by {self._path}")
         kek = ring.keys.get(wrapped.version)
         if kek is None:
             raise KeyUnavailable(f"version {wrapped.version} is not in {self._path}; restore the file that holds it")

@@ -12,11 +12,14 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
+from apps.adapters.errors import AdapterError
 from apps.adapters.instances import make_adapters, warm_models
 from apps.adapters.kms.local import LocalKeyring
 from apps.core.errors import DomainError
+from apps.crypto.inspection import first_foreign_key
 from apps.key_management.binding import bind_first
 from apps.tenants.selectors import list_tenants
+from memsync import checks
 from memsync.env import env_secret
 from memsync.launcher import first_run
 from memsync.launcher.embedded import roles
@@ -42,9 +45,10 @@ class Command(BaseCommand):
                 migrated = [alias for alias in ("keyring", "default") if migrate(alias)]
                 grant()
                 make_first_kek()
+                refuse_foreign_keys()
                 bound = bind_first(now=timezone.now())
                 found = first_run.run(reissue=options["reissue"], probe_key=options["probe_key"])
-            except DomainError as error:
+            except (AdapterError, DomainError) as error:
                 raise CommandError(str(error)) from error
             finally:
                 cursor.execute("select pg_advisory_unlock(%s)", [ONE_AT_A_TIME])
@@ -82,6 +86,14 @@ def make_first_kek() -> None:
     if local and not Path(path).exists() and not list_tenants():
         Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         LocalKeyring.create(path)
+
+
+def refuse_foreign_keys() -> None:
+    """Raises AdapterError if the key provider does not work, CommandError if another one wrapped the keys."""
+    foreign = first_foreign_key()
+    if foreign is not None:
+        error = checks.foreign_key_error(foreign)
+        raise CommandError(f"{error.msg} {error.hint}")
 
 
 def grant() -> None:
