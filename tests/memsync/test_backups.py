@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -24,6 +25,16 @@ from memsync.ops.restored_rows import RestoreUnderWay
 from tests.makers import NOW
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_image_has_the_programs_of_the_server_that_compose_runs() -> None:
+    """They are refused if they are older than the server."""
+    compose, image = ((ROOT / "docker" / name).read_text() for name in ("compose.yaml", "Dockerfile"))
+    served = re.findall(r"image: pgvector/pgvector:pg(\d+)", compose)
+
+    assert len(served) == 1
+    assert re.findall(r"postgresql-client-(\d+)", image) == served
+    assert f":/usr/lib/postgresql/{served[0]}/bin:" in image
 
 
 @pytest.mark.e2e
