@@ -20,9 +20,16 @@ MOST_MEMORIES: Final = 10_000  # given by id
 
 
 class ErasureTargetNotFound(NotFound):
-    """The target of the erasure does not exist."""
+    """The target of the erasure does not exist.
+
+    memory_ids: of the given memories those that do not exist.
+    """
 
     code = "ERASURE_TARGET_NOT_FOUND"
+
+    def __init__(self, memory_ids: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.memory_ids: Final = tuple(memory_ids)
 
 
 class NothingToErase(Invalid):
@@ -150,11 +157,11 @@ def find_target(scope: Scope, target: Target) -> FoundTarget:
 
 def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
     """Return these memories' environment, or "" for several.  Raises ErasureTargetNotFound if a memory is missing."""
-    there = Memory.objects.within_tenant(scope).filter(pk__in=memory_ids).values_list("environment", flat=True)
-    found = list(there)
-    if len(found) < len(memory_ids):
-        raise ErasureTargetNotFound
-    return found[0] if len(set(found)) == 1 else ""
+    found = dict(Memory.objects.within_tenant(scope).filter(pk__in=memory_ids).values_list("pk", "environment"))
+    if missing := [one for one in memory_ids if one not in found]:
+        raise ErasureTargetNotFound(missing)
+    environments = set(found.values())
+    return environments.pop() if len(environments) == 1 else ""
 
 
 def _elsewhere(scope: Scope, memory_ids: Sequence[int], given: Sequence[int]) -> set[int]:

@@ -34,8 +34,10 @@ CROWDED = "Concurrent changes conflicted repeatedly. Nothing was done; try again
 
 
 def _with_reason(error: DomainError) -> str:
-    """The message, and what the adapter said, such as which file of keys is damaged: operators may know it."""
-    return f"{error.message} {error.__cause__}" if isinstance(error.__cause__, AdapterError) else error.message
+    """The message, its details, and what an adapter said, such as which file of keys is damaged."""
+    details = "; ".join(", ".join(f"{name} {value}" for name, value in one.items()) for one in error.details)
+    reason = str(error.__cause__) if isinstance(error.__cause__, AdapterError) else ""
+    return " ".join(part for part in (error.message, f"Details: {details}." if details else "", reason) if part)
 
 
 class PlainCommand(BaseCommand):
@@ -123,10 +125,10 @@ def duration(text: str) -> timedelta:
 
 
 def chosen_tenant(name: str | None) -> Tenant:
-    """The tenant of this name, or the only tenant.  Raises TenantNotFound or CommandError."""
+    """The tenant of this name, or the only one that is open.  Raises TenantNotFound or CommandError."""
     if name:
         return get_tenant(name)
-    found = list_tenants()
+    found = [tenant for tenant in list_tenants() if tenant.closed_at is None]
     if len(found) != 1:
         there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
         raise CommandError(f"Name the tenant with --tenant NAME. There are: {there}.", returncode=2)

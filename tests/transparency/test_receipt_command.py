@@ -13,8 +13,10 @@ from django.core.management import CommandError, call_command
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
+from apps.erasure import legal_holds
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.policies.models import Level
 from apps.projects.scope import Scope
 from apps.transparency.receipts import ReceiptVerdict
 from tests.makers import NOW, make_scope
@@ -134,3 +136,29 @@ def test_the_example_of_the_documentation_checks_a_receipt(acme: OpenedTenant, t
 
     assert f"'memory_ids': [{dog}]" in genuine.stdout
     assert "InvalidSignature" in forged.stderr
+
+
+def test_memory_that_is_missing_is_named_and_the_others_stay(acme: OpenedTenant) -> None:
+    dog, home = say(make_scope(acme), "My dog Biscuit sleeps on the blue sofa.", "I live in Lisbon.")
+
+    with pytest.raises(CommandError, match=r"^Nothing was erased. These memories do not exist: 900001, 900002\.$"):
+        run("shred", "memory", str(dog), "900001", str(home), "900002", "--yes")
+
+    assert json.loads(run("shred", "memory", str(dog), str(home), "--dry-run", "--json"))["counts"]["memories"] == 2
+
+
+def test_erasure_that_a_hold_blocks_names_its_case(acme: OpenedTenant, globex: OpenedTenant) -> None:
+    legal_holds.hold(acme.scope, Level.TENANT, 0, case="2026-117", now=NOW)
+    say(make_scope(acme), "I live in Lisbon.")
+
+    with pytest.raises(CommandError, match=r"Nothing was erased\. Details: kind legal_hold, reference 2026-117\.$"):
+        run("shred", "tenant", "acme", "--yes")
+
+
+def test_tenant_that_was_shredded_needs_no_telling_apart(acme: OpenedTenant, globex: OpenedTenant) -> None:
+    with pytest.raises(CommandError, match="--tenant NAME"):
+        run("receipt", "list")
+
+    run("shred", "tenant", "globex", "--yes")
+
+    assert "Nothing was erased." in run("receipt", "list")

@@ -1,7 +1,7 @@
 """`memsync shred`: erase memories, a person, a project or a tenant for good, or finish interrupted erasures."""
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from apps.erasure import disk_purge, planning, workflow
 from apps.erasure.replay import resume
 from apps.erasure.selectors import Erased
-from apps.erasure.targets import Target
+from apps.erasure.targets import ErasureTargetNotFound, Target
 from apps.erasure.workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
@@ -26,6 +26,8 @@ WHAT = (
     "Deletes it with all derived data; for an end user or a tenant it first destroys the keys. This cannot be undone, "
     "not even from a backup once older backups have expired. Each erasure has a signed receipt."
 )
+
+SHOWN = 20  # missing memories that a message lists
 
 
 class Command(PlainCommand):
@@ -82,7 +84,14 @@ class Command(PlainCommand):
         scope = scope_in(tenant, principal=operator())
         target, said, what = self.chosen(scope, options)
         with_sources = bool(options.get("with_sources"))
-        plan = planning.plan(scope, target, with_sources=with_sources)
+        try:
+            plan = planning.plan(scope, target, with_sources=with_sources)
+        except ErasureTargetNotFound as error:
+            if not error.memory_ids:
+                raise
+            raise CommandError(
+                f"Nothing was erased. These memories do not exist: {_some(error.memory_ids)}."
+            ) from error
         if self.may_go_on(target, plan, said, what, options):
             done = start_erasure(
                 scope,
@@ -179,6 +188,11 @@ def _table(heading: str, counts: Mapping[str, int]) -> Table:
     for name, number in sorted(counts.items()):
         table.add_row(name, str(number))
     return table
+
+
+def _some(ids: Sequence[int]) -> str:
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return ", ".join(map(str, ids[:SHOWN])) + more
 
 
 def _person(scope: Scope, external_id: str) -> int:
