@@ -4,7 +4,10 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,7 +16,9 @@ from apps.accounts import enrolment, second_factors
 from apps.accounts.models import OAuthGrant, User
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, Invalid, NotFound
+
+LONGEST_NAME: Final = 200  # characters; as the column
 
 
 class PersonNotFound(NotFound):
@@ -26,6 +31,14 @@ class PersonExists(Conflict):
     """An account with this address exists already."""
 
 
+class EmailAddressRefused(Invalid):
+    """This is no e-mail address."""
+
+
+class FullNameRefused(Invalid):
+    """A full name has at most 200 characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """Credentials for a user's first sign-in, returned once.  enrolment_code: required with the password to add the
@@ -33,6 +46,14 @@ class Credentials:
 
     password: str = field(repr=False)
     enrolment_code: str = field(repr=False)
+
+
+def check_address(email: str) -> None:
+    """Raises EmailAddressRefused."""
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise EmailAddressRefused from None
 
 
 def get_person(email: str) -> User:
@@ -84,11 +105,17 @@ def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:
 def get_or_create_person(
     email: str, *, full_name: str = "", actor: str, now: datetime
 ) -> tuple[User, Credentials | None]:
-    """The user with this address, and their credentials if they were just created."""
+    """The user with this address, and their credentials if they were just created.
+
+    Raises EmailAddressRefused, FullNameRefused.
+    """
     with transaction.atomic():
         there = User.objects.select_for_update().filter(email=_address(email)).first()
         if there is not None:
             return there, None
+        check_address(email)
+        if len(full_name) > LONGEST_NAME:
+            raise FullNameRefused
         password = _new_password()
         made = User.objects.create_user(email, password, full_name=full_name)
         return made, Credentials(password, enrolment.give_code(made, actor=actor, now=now))

@@ -12,12 +12,11 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 
 from apps.accounts import enrolment
 from apps.accounts.models import User
-from apps.accounts.services import PersonExists, add_person
+from apps.accounts.services import PersonExists, add_person, check_address
 from apps.apikeys.services import issue
 from apps.core.errors import Forbidden, Invalid
 from apps.crypto.services import create_tenant_keys
@@ -46,10 +45,6 @@ class SignUpClosed(Forbidden):
     """Sign-up is disabled: ask the operator, who adds users with `memsync people add`."""
 
     code = "SIGNUP_CLOSED"
-
-
-class EmailAddressRefused(Invalid):
-    """This is no e-mail address."""
 
 
 class PasswordRefused(Invalid):
@@ -98,10 +93,7 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
     Raises SignUpClosed, EmailAddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
     """
     _check_open()
-    try:
-        validate_email(email)
-    except ValidationError:
-        raise EmailAddressRefused from None
+    check_address(email)
     try:
         validate_password(password, User(email=email, full_name=full_name))
     except ValidationError:

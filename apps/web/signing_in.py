@@ -22,7 +22,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 
 from apps.accounts import devices, enrolment, second_factors, sessions
-from apps.accounts.services import person_of
+from apps.accounts.services import EmailAddressRefused, person_of
 from apps.apikeys import login_throttle, onboarding
 from apps.audit.actions import AuditAction
 from apps.tenants.members import reach_of
@@ -80,7 +80,7 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
         login_throttle.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
         try:
             code = onboarding.sign_up(**form.cleaned_data, now=now)
-        except onboarding.EmailAddressRefused as error:
+        except EmailAddressRefused as error:
             form.add_error("email", error.message)
         except onboarding.PasswordRefused as error:
             form.add_error("password", error.message)

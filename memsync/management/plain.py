@@ -27,6 +27,7 @@ from memsync import instance
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
+LONGEST_DURATION = timedelta(days=36_500)
 
 UNREACHABLE = "The database cannot be reached. Is `memsync up` running with the same MEMSYNC_HOME?"
 
@@ -115,13 +116,14 @@ def add_space(parser: ArgumentParser) -> None:
 
 
 def duration(text: str) -> timedelta:
-    """``90d``, ``12h``, ``30m``, ``10s``, or ``0``."""
-    if text == "0":
-        return timedelta(0)
-    found = re.fullmatch(r"(\d{1,6})([dhms])", text)
-    if not found:
-        raise ArgumentTypeError(f"{text!r} is not a duration; write 90d, 12h, 30m or 0")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    """``90d``, ``12h``, ``30m``, ``10s``, or ``0``; at most LONGEST_DURATION, so that no date leaves the calendar."""
+    found = re.fullmatch(r"(\d{1,6})([dhms])", "0s" if text == "0" else text)
+    span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
+    if span is None or span > LONGEST_DURATION:
+        raise ArgumentTypeError(
+            f"{text!r} is not a duration; write 90d, 12h, 30m or 0, and at most {LONGEST_DURATION.days}d"
+        )
+    return span
 
 
 def chosen_tenant(name: str | None) -> Tenant:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from apps.accounts import enrolment
 from apps.accounts.models import User
+from apps.accounts.services import EmailAddressRefused, FullNameRefused
 from apps.accounts.session_store import SessionStore
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
@@ -46,6 +47,19 @@ def test_person_is_added_with_a_password_that_is_shown_once(acme: OpenedTenant) 
             ("member.add", f"account:{person.pk}", "role=admin"),
             ("member.role", f"account:{person.pk}", "role=analyst"),
         ]
+
+
+@pytest.mark.parametrize("address", ["carol", "carol@", "@example.com", "carol @example.com", ""])
+def test_what_is_no_address_is_refused(address: str, acme: OpenedTenant) -> None:
+    with pytest.raises(CommandError, match=str(EmailAddressRefused())):
+        say("add", address, "--role", "admin")
+
+    assert say_json("list") == []
+
+
+def test_name_that_is_too_long_is_refused(acme: OpenedTenant) -> None:
+    with pytest.raises(CommandError, match=str(FullNameRefused())):
+        say("add", "carol@example.com", "--role", "admin", "--full-name", "x" * 201)
 
 
 def test_people_are_listed_with_their_roles_and_factors(acme: OpenedTenant, globex: OpenedTenant) -> None:

@@ -258,6 +258,7 @@ def test_refusal_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str])
         ("tenant", "policy", "acme", "key_deletes=erase"),
         ("key", "issue", "--environment", "moon"),
         ("key", "issue", "--expires-in", "soon"),
+        ("audit", "list", "--since", "999999d"),
     ],
 )
 def test_what_is_not_understood_is_exit_code_2(arguments: tuple[str, ...]) -> None:
