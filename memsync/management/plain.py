@@ -27,6 +27,7 @@ from memsync import instance
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
+UNLIMITED = 100_000  # columns
 LONGEST_DURATION = timedelta(days=36_500)
 
 UNREACHABLE = "The database cannot be reached. Is `memsync up` running with the same MEMSYNC_HOME?"
@@ -76,8 +77,9 @@ class PlainCommand(BaseCommand):
         sys.exit(refusal.returncode)
 
     def say(self, thing: Any) -> None:
-        """Print text, or anything that rich can draw, for a person."""
-        Console(file=cast("IO[str]", self.stdout)).print(thing)
+        """Print text, or anything that rich can draw, for a person.  In a file or a pipe nothing is wrapped or cut."""
+        is_narrow = self.stdout.isatty() or "COLUMNS" in os.environ
+        Console(file=cast("IO[str]", self.stdout), width=None if is_narrow else UNLIMITED).print(thing)
 
     def say_whole(self, text: str) -> None:
         """Print text that a person will copy: never wrapped, however narrow the terminal."""

@@ -217,6 +217,16 @@ def test_list_cuts_nothing_off_in_a_narrow_terminal(acme: OpenedTenant, monkeypa
     assert all(f"{key.prefix} " in shown for key in list_keys(acme.scope))
 
 
+def test_table_in_a_pipe_is_as_wide_as_its_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    opened = say("tenant", "create", "n" * 60, "--organization", "m" * 60)
+
+    (line,) = [line for line in say("tenant", "list").splitlines() if "n" * 60 in line]
+
+    assert "m" * 60 in line
+    assert max(map(len, [*opened.splitlines(), line])) < 300
+
+
 def test_another_tenants_key_is_not_found(acme: OpenedTenant, globex: OpenedTenant) -> None:
     theirs = list_keys(globex.scope)[0]
 

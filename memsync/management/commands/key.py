@@ -167,7 +167,7 @@ class Command(PlainCommand):
             until = "revoked now" if replaces.revoked_at else f"valid until {replaces.expires_at:%Y-%m-%d %H:%M} UTC"
             table.add_row("the old one", f"{replaces.prefix}, {until}")
         table.add_row("secret", "[yellow]shown only once[/yellow]")
-        self.say(Panel(table, title=title, border_style="green"))
+        self.say(Panel.fit(table, title=title, border_style="green"))
         self.say_whole(f"[bold]{issued.text}[/bold]")
 
 

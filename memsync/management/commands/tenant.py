@@ -184,4 +184,4 @@ def _drawn(opened: OpenedTenant) -> Panel:
     table.add_row("tenant", f"{opened.tenant.name}, of {escape(opened.tenant.organization.name)}")
     table.add_row("project", opened.project.public_id)
     table.add_row("keys", "[yellow]shown only once[/yellow]; valid for 90 days")
-    return Panel(table, title="Tenant opened", border_style="green")
+    return Panel.fit(table, title="Tenant opened", border_style="green")
