@@ -12,16 +12,26 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.operations.models import ModelOperation
 from django.db.migrations.state import ProjectState
 
+from apps.core.queries import fetch_value
 from memsync.routers import KEYRING
 
 BEFORE_SQUASH: Final = ("tenants", "0001_initial")  # a migration that only databases of earlier versions have applied
+
+ENCODING: Final = "UTF8"
 
 
 def migrate(alias: str) -> bool:
     """Migrate if needed; returns whether anything was applied.  The check is faster than Django's own empty run.
 
-    Raises CommandError for a database of a version before the migrations were squashed.
+    Raises CommandError for a database of a version before the migrations were squashed, or of another encoding.
     """
+    encoding = fetch_value("show server_encoding", using=alias)
+    if encoding != ENCODING:
+        name = connections[alias].settings_dict["NAME"]
+        raise CommandError(
+            f"The database {name} has the encoding {encoding}, which cannot hold every text: create it with "
+            f"`encoding '{ENCODING}' template template0`."
+        )
     executor = MigrationExecutor(connections[alias])
     if BEFORE_SQUASH in executor.loader.applied_migrations:
         raise CommandError(

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError
 from django.db import connections, models
 from django.db.migrations import AddConstraint, AlterField, CreateModel
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.sql import SQL, Identifier
 
 from memsync.ops import migration
 from memsync.ops.migration import BEFORE_SQUASH, LeanState, migrate
@@ -25,6 +27,30 @@ def test_database_from_before_the_squash_is_refused_and_left_alone(alias: str, m
 
     with pytest.raises(CommandError, match="Export the memories with that version"):
         migrate(alias)
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+@pytest.mark.parametrize("alias", ["default", "keyring"])
+def test_database_of_another_encoding_is_refused_and_left_alone(
+    alias: str, superuser_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = connections[alias].settings_dict
+    odd = f"odd_{settings['NAME']}"  # its own in each process of the tests
+    password = psycopg.conninfo.conninfo_to_dict(superuser_url)["password"]
+    with psycopg.connect(superuser_url, autocommit=True) as superuser:
+        created = "create database {} encoding 'SQL_ASCII' locale 'C' template template0"
+        superuser.execute(SQL(created).format(Identifier(odd)))
+        connections[alias].close()
+        try:
+            for name, value in (("NAME", odd), ("USER", "postgres"), ("PASSWORD", password)):
+                monkeypatch.setitem(settings, name, value)
+            with pytest.raises(CommandError, match=f"The database {odd} has the encoding SQL_ASCII"):
+                migrate(alias)
+            assert connections[alias].introspection.table_names() == []
+        finally:
+            connections[alias].close()
+            monkeypatch.undo()
+            superuser.execute(SQL("drop database {}").format(Identifier(odd)))
 
 
 @pytest.mark.parametrize("alias", ["default", "keyring"])
