@@ -195,6 +195,29 @@ def test_somebody_at_the_host_carries_them_out(
     assert find_end_user(acme.scope, "alice") is None
 
 
+def test_export_into_a_file_that_exists_begins_nothing(acme: OpenedTenant, tmp_path: Path) -> None:
+    alice = make_scope(acme)
+    say(alice, DOG)
+    export, _ = open_request(alice, PrivacyKind.EXPORT, now=NOW)
+    file = tmp_path / "alice.jsonl"
+    file.write_text("of somebody else")
+
+    with pytest.raises(CommandError, match="exists: name a new file") as refused:
+        run("export", str(export.id), "--to", str(file))
+
+    assert (refused.value.returncode, file.read_text()) == (2, "of somebody else")
+    assert [one.state for one in list_requests(acme.scope, now=NOW)] == [PrivacyState.PENDING]
+
+
+def test_export_that_fails_leaves_no_file(acme: OpenedTenant, tmp_path: Path) -> None:
+    file = tmp_path / "alice.jsonl"
+
+    with pytest.raises(CommandError):
+        run("export", "900001", "--to", str(file))
+
+    assert not file.exists()
+
+
 def test_request_of_a_person_whom_a_command_has_erased_is_completed_or_can_be(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)

@@ -70,20 +70,26 @@ class Command(PlainCommand):
         self.tell(delete_person(scope, options["request"], authorised=by, now=timezone.now()), options)
 
     def export(self, scope: Scope, options: dict[str, Any]) -> None:
-        pieces = hand_over(scope, options["request"], now=timezone.now())
-        try:
-            descriptor = os.open(options["to"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file: Path = options["to"]
+        try:  # before the request is begun
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError as error:
+            raise CommandError(f"{file} exists: name a new file. Nothing was done.", returncode=2) from error
         except OSError as error:
-            raise CommandError(f"{options['to']} cannot be written: {error.strerror}", returncode=2) from error
+            raise CommandError(f"{file} cannot be written: {error.strerror}", returncode=2) from error
         count = 0
-        with os.fdopen(descriptor, "wb") as target:
-            for piece in pieces:
-                target.write(piece)
-                count += piece.count(b"\n")
+        try:
+            with os.fdopen(descriptor, "wb") as target:
+                for piece in hand_over(scope, options["request"], now=timezone.now()):
+                    target.write(piece)
+                    count += piece.count(b"\n")
+        except BaseException:
+            file.unlink()  # a part of it is no answer to the request
+            raise
         if options["json"]:
             self.say_json({"request": options["request"], "records": count})
         else:
-            self.say(f"{count} lines in {options['to']}.")
+            self.say(f"{count} lines in {file}.")
 
     def tell(self, one: SubjectRequestInfo, options: dict[str, Any]) -> None:
         if options["json"]:
