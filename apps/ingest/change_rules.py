@@ -12,7 +12,7 @@ from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
 from apps.ingest.relatedness import NEAREST, corrected, likely
-from text import patterns
+from text import dates, patterns
 from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
 from text.extraction.finding import LIMIT, ORDER
 from text.marking import MARK, marked
@@ -208,8 +208,9 @@ def _favourites(low: str) -> set[str]:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether nothing is left of a statement once the marked words are gone: "I live in …"."""
-    return _NUMBER_OR_NAME.search(_without_openings(text)) is None and _EMPTY.issuperset(terms(text))
+    """Whether nothing, or only a date, is left of a statement without the marked words: "I live in …, since May"."""
+    rest = _without_dates(_without_openings(text))
+    return _NUMBER_OR_NAME.search(rest) is None and _EMPTY.issuperset(terms(rest))
 
 
 def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: float) -> Span | None:
@@ -259,3 +260,8 @@ def _without_openings(text: str) -> str:
     for start, _ in sentences(plain):
         letters[start] = letters[start].lower()[:1] or letters[start]
     return "".join(letters).replace("I ", "i ").replace("I'", "i'")
+
+
+def _without_dates(text: str) -> str:
+    undated = dates.without_dates(lower(fold(text)))
+    return "".join(" " if blank == " " else letter for letter, blank in zip(text, undated, strict=True))

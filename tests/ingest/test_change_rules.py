@@ -214,7 +214,19 @@ def test_what_asserts_nothing_may_not(said: str) -> None:
     assert not may_change(said)
 
 
-@pytest.mark.parametrize("text", ["I live in ….", "We currently drive …", "My … is …", "…", "still working at …"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in ….",
+        "We currently drive …",
+        "My … is …",
+        "…",
+        "still working at …",
+        "…, from the 1 of July.",
+        "I live … since 2019",
+        "…, on Friday at 10:00",
+    ],
+)
 def test_a_statement_without_its_object_says_nothing(text: str) -> None:
     assert says_nothing(text)
 

@@ -55,8 +55,12 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
 
 
 def without_dates(low: str) -> str:
-    """The text without any dates and clock times, to compare the rest."""
-    return CLOCK.sub(" ", FORMS.sub(" ", low))
+    """The text with blanks, as many, in place of dates and clock times, to compare the rest."""
+    return CLOCK.sub(_blanks, FORMS.sub(_blanks, low))
+
+
+def _blanks(match: patterns.Match) -> str:
+    return " " * len(match[0])
 
 
 def _without_names_of_days(low: str, hits: list[_Hit]) -> list[_Hit]:
