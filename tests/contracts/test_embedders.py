@@ -146,9 +146,17 @@ def test_the_configured_embedder_is_made_once_and_follows_the_settings() -> None
     assert isinstance(failing, FailingEmbedder)
 
 
-@pytest.mark.parametrize("config", [None, {}, {"BACKEND": "apps.adapters.embedders.fake.Missing"}, {"BACKEND": "no"}])
-def test_an_embedder_that_cannot_be_found_is_a_configuration_error(config: object) -> None:
-    with override_settings(EMBEDDER=config), pytest.raises(ImproperlyConfigured, match="EMBEDDER must be"):
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, "EMBEDDER must be"),
+        ({}, "EMBEDDER must be"),
+        ({"BACKEND": "apps.adapters.embedders.fake.Missing"}, "EMBEDDER_BACKEND names no class"),
+        ({"BACKEND": "no"}, "EMBEDDER_BACKEND names no class"),
+    ],
+)
+def test_an_embedder_that_cannot_be_found_is_a_configuration_error(config: object, message: str) -> None:
+    with override_settings(EMBEDDER=config), pytest.raises(ImproperlyConfigured, match=message):
         get_embedder()
 
 
