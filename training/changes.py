@@ -2,7 +2,7 @@
 
 Beside the writers' pairs and stories there are pairs with lower weight: turns marked as repeating an earlier one;
 unrelated turns of one person; similar turns that were not written as a change; and chatter with the turn most similar
-to it.
+to it.  Statements about events have a higher weight.
 """
 
 import random
@@ -18,17 +18,20 @@ from training.corpus import Author, Story, Utterance
 
 REPEATED: Final = 0.7  # weight of a pair derived from a turn marked as redundant
 STRANGE: Final = 0.5
+EVENTS: Final = 2.0  # few, and of the kind that the pipeline meets most
 STRANGERS: Final = 10  # per author and kind: few, since ``relatedness`` filters out most such pairs
 BESIDE: Final = 0.7  # weight of two turns of a story that coexist
 NEIGHBOURS: Final = 60  # per author
 CHATTER: Final = 30  # per author, as the later and as the earlier turn
 COVERED: Final = 0.5  # share of a word's letters that must have ended
-HOLDS: Final = "holds"  # in place of a relation: nothing ended, the relation itself is unknown
+# In place of a relation that is unknown: nothing ended, or something did.
+HOLDS: Final = "holds"
+OVER: Final = "over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """relation: one of ``RELATIONS``, or ``HOLDS``.  ended: for each word of the earlier turn, whether it ended."""
+    """relation: one of ``RELATIONS``, HOLDS or OVER.  ended: for each word of the earlier turn, whether it ended."""
 
     author: str
     id: str
@@ -43,6 +46,13 @@ def changes_of(author: Author, tokenizer: WordPiece) -> Iterator[Change]:
     for one in author.pairs:
         claims = (one.claim,) if one.claim else ()
         yield _change(author, one.id, one.later, one.earlier, one.relation, claims, 1.0, tokenizer)
+
+
+def events_of(author: Author, tokenizer: WordPiece) -> Iterator[Change]:
+    """The author's statements about a person or thing that was named before."""
+    for one in author.events:
+        relation = OVER if one.is_over else HOLDS
+        yield _change(author, one.id, one.later, one.earlier, relation, one.words, EVENTS, tokenizer)
 
 
 def told_in(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:

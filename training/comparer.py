@@ -13,19 +13,21 @@ from typing import Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu
+from torch.nn.functional import binary_cross_entropy_with_logits, gelu
 
 from apps.adapters.classifiers.base import CHANGES, RELATIONS
 from apps.adapters.embedders.minilm.low_rank import read_tuned
 from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
-from training.changes import HOLDS, Change
+from training.changes import HOLDS, OVER, Change
 from training.encoder import DROPOUT, Encoder, compared
 
 HIDDEN: Final = 192
 SMOOTHING: Final = 0.05
 WORDS_WEIGHT: Final = 2.0
 LIMITS_WEIGHT: Final = 0.5
+_CHANGING: Final = [number for number, name in enumerate(RELATIONS) if name in CHANGES]
 _LASTING: Final = [number for number, name in enumerate(RELATIONS) if name not in CHANGES]
+_POSSIBLE: Final = {HOLDS: _LASTING, OVER: _CHANGING}
 
 
 class Comparer(nn.Module):
@@ -57,16 +59,18 @@ class Comparer(nn.Module):
 
     def loss(self, batch: Sequence[Change]) -> Tensor:
         relations, ended, limits = self(batch)
-        right = torch.tensor([RELATIONS.index(one.relation) if one.relation != HOLDS else 0 for one in batch])
-        losses = cross_entropy(relations, right, reduction="none", label_smoothing=SMOOTHING)
-        holds = torch.tensor([one.relation == HOLDS for one in batch])
-        losses = torch.where(holds, -relations.log_softmax(-1)[:, _LASTING].logsumexp(-1), losses)
+        chances = relations.log_softmax(-1)
+        right = [
+            row[_POSSIBLE.get(one.relation) or [RELATIONS.index(one.relation)]].logsumexp(0)
+            for row, one in zip(chances, batch, strict=True)
+        ]
+        losses = -(1 - SMOOTHING) * torch.stack(right) - SMOOTHING * chances.mean(-1)
         total = (losses * torch.tensor([one.weight for one in batch])).mean()
         words = [
             WORDS_WEIGHT * binary_cross_entropy_with_logits(logits, torch.tensor(one.ended, dtype=torch.float32))
             + LIMITS_WEIGHT * _limits_loss(ends, one.ended)
             for logits, ends, one in zip(ended, limits, batch, strict=True)
-            if one.relation in CHANGES
+            if one.relation in CHANGES or one.relation == OVER
         ]
         return total + torch.stack(words).sum() / len(batch) if words else total
 

@@ -177,7 +177,7 @@ class Author:
 
     @cached_property
     def events(self) -> tuple[Ending, ...]:
-        """Statements about a person or thing that was named before; no model has learned from them yet."""
+        """Statements about a person or thing that was named before, of which the comparer learns."""
         return tuple(_ending(self, record) for record in self._records("events"))
 
     @cached_property

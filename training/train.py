@@ -25,7 +25,7 @@ from apps.adapters.embedders.minilm.low_rank import FOLDER
 from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from training import distillation, reranker
-from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
+from training.changes import Change, changes_of, chatter_of, events_of, neighbours_of, others_of, told_in
 from training.comparer import Comparer
 from training.corpus import authors
 from training.distillation import Student
@@ -76,6 +76,7 @@ def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:
         for author in authors("train")
         for one in (
             *changes_of(author, tokenizer),
+            *events_of(author, tokenizer),
             # of authors with endings, the head "over" learns from the stories, and needs ones new to the comparer
             *(told_in(author, tokenizer, embedder) if not author.endings else ()),
             *others_of(author, tokenizer, order),
