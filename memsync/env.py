@@ -5,11 +5,10 @@ Each reader raises ImproperlyConfigured, which names the setting, for a value th
 
 import ipaddress
 import json
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import environ  # type: ignore[import-untyped]  # it ships no types
 from django.core.exceptions import ImproperlyConfigured
@@ -31,6 +30,7 @@ __all__ = [
     "load_instance",
 ]
 
+N = TypeVar("N", int, float)
 SHOWN = 40  # characters of a value that a message quotes
 
 env = environ.Env()
@@ -52,31 +52,25 @@ def env_secret(name: str, default: str | None = None) -> str:
 
 def env_int(name: str, default: int, bounds: tuple[int, int]) -> int:
     """A whole number in the bounds, which are allowed; the default if the setting is missing or empty."""
-    text = os.environ.get(name)
-    if not text:
-        return default
-    least, most = bounds
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if not least <= value <= most:
-        raise ImproperlyConfigured(f"{name} is {text[:SHOWN]!r}; it is a whole number from {least:,} to {most:,}.")
-    return value
+    return _number(name, default, bounds, read=int, kind="a whole number")
 
 
 def env_float(name: str, default: float, bounds: tuple[float, float]) -> float:
     """A number in the bounds, which are allowed; the default if the setting is missing or empty."""
+    return _number(name, default, bounds, read=float, kind="a number")
+
+
+def _number(name: str, default: N, bounds: tuple[N, N], *, read: Callable[[str], N], kind: str) -> N:
     text = os.environ.get(name)
     if not text:
         return default
     least, most = bounds
     try:
-        value = float(text)
+        value = read(text)
     except ValueError:
-        value = math.nan
-    if not least <= value <= most:  # nor is NaN
-        raise ImproperlyConfigured(f"{name} is {text[:SHOWN]!r}; it is a number from {least:,} to {most:,}.")
+        value = None
+    if value is None or not least <= value <= most:  # NaN is not either
+        raise ImproperlyConfigured(f"{name} is {text[:SHOWN]!r}; it is {kind} from {least:,} to {most:,}.")
     return value
 
 

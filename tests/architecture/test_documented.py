@@ -15,20 +15,12 @@ import apps
 from apps.apikeys.permissions import PERMISSIONS
 from apps.audit.actions import AuditAction
 from apps.core.errors import DomainError
-from memsync import cli
+from memsync import cli, env
 from text.extraction.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = {
-    "env_float",
-    "env_int",
-    "env_json",
-    "env_list",
-    "env_networks",
-    "env_proxies",
-    "env_secret",
-    "given",
-}  # functions whose first argument names a setting
+# Functions whose first argument names a setting.
+READERS = {name for name in env.__all__ if name.startswith("env_")} | {"given"}
 INTERNAL = {
     "DJANGO_SETTINGS_MODULE": "Django's own",
     "MEMSYNC_AS_OWNER": "set by the command line for the commands that migrate",
