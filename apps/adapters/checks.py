@@ -1,6 +1,6 @@
 """System checks of the key provider and of the models.  Ids: memsync.E010 to E019."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -44,37 +44,29 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
 
 @register()
 def check_embedder(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    try:
-        get_embedder()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint="Correct EMBEDDER_BACKEND and EMBEDDER_OPTIONS.", id="memsync.E015")]
-    return []
+    return _problems(get_embedder, hint="Correct EMBEDDER_BACKEND and EMBEDDER_OPTIONS.", id_="memsync.E015")
 
 
 @register()
 def check_classifier(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    try:
-        get_classifier()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint="Correct CLASSIFIER_BACKEND and CLASSIFIER_OPTIONS.", id="memsync.E016")]
-    return []
+    return _problems(get_classifier, hint="Correct CLASSIFIER_BACKEND and CLASSIFIER_OPTIONS.", id_="memsync.E016")
 
 
 @register()
 def check_extractor(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    try:
-        get_extractor()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint="Correct EXTRACTOR_URL and the settings beside it.", id="memsync.E013")]
-    return []
+    return _problems(get_extractor, hint="Correct EXTRACTOR_URL and the settings beside it.", id_="memsync.E013")
 
 
 @register()
 def check_reranker(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    hint = "Correct RERANKER_URL, RERANKER_BACKEND or RERANKER_OPTIONS."
+    return _problems(get_reranker, hint=hint, id_="memsync.E014")
+
+
+def _problems(get: Callable[[], object], *, hint: str, id_: str) -> list[Error]:
+    """What is wrong with the settings of a model."""
     try:
-        get_reranker()
+        get()
     except ImproperlyConfigured as error:
-        return [
-            Error(str(error), hint="Correct RERANKER_URL, RERANKER_BACKEND or RERANKER_OPTIONS.", id="memsync.E014")
-        ]
+        return [Error(str(error), hint=hint, id=id_)]
     return []
