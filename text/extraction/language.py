@@ -53,8 +53,10 @@ OTHERS: dict[str, frozenset[str]] = {
         "ben bir ve bu için ile çok değil var yok benim evet hayır ama gibi daha ne kadar her zaman yaşıyorum"
         " çalışıyorum"
     ),
-    "da": listed("jeg er og det en et på med for ikke har min mit bor til fra som men også aldrig altid hos"),
-    "no": listed("jeg er og det en et på med for ikke har min mitt bor jobber til fra som men også aldri alltid hos"),
+    "da or no": listed(
+        "jeg er og det en et på med for ikke har min mit mitt bor jobber til fra som men også aldrig aldri altid alltid"
+        " hos"
+    ),
     "fi": listed("olen on ja ei että minun mutta asun myös hän minulla tai kun sitten joka"),
     "cs": listed("jsem je se že v na a s z mám bydlím pracuji jako ale také můj moje mi není pro od už"),
     "hu": listed("vagyok van és egy a az hogy nem de is lakom nekem már még vagy meg"),

@@ -123,9 +123,8 @@ def _wanted(pattern: patterns.Pattern, text: str) -> patterns.Match | None:
     """The first match in the text that is not refused: in "forget metric, use imperial" the second one.  If all are
     refused, the first."""
     matches = list(pattern.finditer(text))
-    wanted = (
-        m for m in matches if not _UNWANTED.search(text[: m.start()]) and not _TAKEN_BACK.search(text[: m.start()])
-    )
+    refused = (_UNWANTED, _TAKEN_BACK)
+    wanted = (one for one in matches if not any(refusal.search(text, 0, one.start()) for refusal in refused))
     return next(wanted, matches[0] if matches else None)
 
 
