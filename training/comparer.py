@@ -25,9 +25,11 @@ HIDDEN: Final = 192
 SMOOTHING: Final = 0.05
 WORDS_WEIGHT: Final = 2.0
 LIMITS_WEIGHT: Final = 0.5
-_CHANGING: Final = [number for number, name in enumerate(RELATIONS) if name in CHANGES]
-_LASTING: Final = [number for number, name in enumerate(RELATIONS) if name not in CHANGES]
-_POSSIBLE: Final = {HOLDS: _LASTING, OVER: _CHANGING}
+# Numbers of the relations that each label leaves possible.
+_POSSIBLE: Final = {name: [number] for number, name in enumerate(RELATIONS)} | {
+    HOLDS: [number for number, name in enumerate(RELATIONS) if name not in CHANGES],
+    OVER: [number for number, name in enumerate(RELATIONS) if name in CHANGES],
+}
 
 
 class Comparer(nn.Module):
@@ -60,17 +62,14 @@ class Comparer(nn.Module):
     def loss(self, batch: Sequence[Change]) -> Tensor:
         relations, ended, limits = self(batch)
         chances = relations.log_softmax(-1)
-        right = [
-            row[_POSSIBLE.get(one.relation) or [RELATIONS.index(one.relation)]].logsumexp(0)
-            for row, one in zip(chances, batch, strict=True)
-        ]
+        right = [row[_POSSIBLE[one.relation]].logsumexp(0) for row, one in zip(chances, batch, strict=True)]
         losses = -(1 - SMOOTHING) * torch.stack(right) - SMOOTHING * chances.mean(-1)
         total = (losses * torch.tensor([one.weight for one in batch])).mean()
         words = [
             WORDS_WEIGHT * binary_cross_entropy_with_logits(logits, torch.tensor(one.ended, dtype=torch.float32))
             + LIMITS_WEIGHT * _limits_loss(ends, one.ended)
             for logits, ends, one in zip(ended, limits, batch, strict=True)
-            if one.relation in CHANGES or one.relation == OVER
+            if one.relation in {*CHANGES, OVER}
         ]
         return total + torch.stack(words).sum() / len(batch) if words else total
 
